@@ -26,12 +26,12 @@ const FOLDERS: [&str; 2] = ["crds", "admission"];
 /// Options of `cargo xtask codegen`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write nothing; fail if a file is not as it would be written.
+    /// Write nothing; fail if a file differs from the generated one.
     #[arg(long)]
     check: bool,
 }
 
-/// Writes or checks.
+/// Writes the files, or checks them.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let drift = drift()?;
     for (path, text) in &drift {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     if drift.is_empty() {
-        anstream::println!("codegen: every generated text is as the descriptions say");
+        anstream::println!("codegen: every generated file is up to date");
     }
     Ok(if args.check && !drift.is_empty() {
         ExitCode::FAILURE
@@ -65,7 +65,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     fs::write(file, text)
 }
 
-/// What is wrong with a file that is not as it would be written, or that nothing writes any more.
+/// The message for a file that differs from the generated one, or that is no longer generated.
 pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     if is_wanted {
         "not what its source says (crates/crd/src, `--help`, or the metrics of a program); run `cargo xtask codegen`"
@@ -74,7 +74,8 @@ pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     }
 }
 
-/// The files that are not as they would be written, and what they should be; nothing for those that should go.
+/// The files that differ from the generated ones, with their new content; `None` for files to
+/// delete.
 pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
     let mut build = cargo::whole("build");
     let program = cargo::build(build.args(["--example", "generated"]), "generated")?;

@@ -1,7 +1,8 @@
 //! `cargo xtask demo`: shows weighted network affinity in a real kernel with real connections.
 //!
-//! The guest (`xtask/guest/src/demo.rs`) runs the demo and reports to the host, which prints and verifies the results.
-//! The exit code is 1 if a check fails. `--kubernetes` runs the same in the lab's cluster of three nodes.
+//! The guest (`xtask/guest/src/demo.rs`) runs the demo and reports to the host, which prints and
+//! verifies the results. The exit code is 1 if a check fails. `--kubernetes` runs the same in the
+//! lab's cluster of three nodes.
 
 mod draw;
 mod kubernetes;
@@ -20,7 +21,8 @@ use testbed::vm::progress::ProgressLine;
 use testbed::vm::{Machines, build};
 use verify::{Expectations, Verifier};
 
-/// Time limit of the guest. The demo takes less than 90 seconds on an idle machine; a busy one is slower.
+/// Time limit of the guest. The demo takes less than 90 seconds on an idle machine; a busy one is
+/// slower.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Options of `cargo xtask demo`.
@@ -29,7 +31,8 @@ pub(crate) struct Args {
     /// The kernel to boot.
     #[arg(long, default_value = "6.12", conflicts_with = "kubernetes")]
     kernel: KernelLine,
-    /// Connections of each client for each measurement; by default 1,000, and 300 with `--kubernetes`.
+    /// Connections of each client for each measurement; by default 1,000, and 300 with
+    /// `--kubernetes`.
     #[arg(long)]
     connections: Option<u64>,
     /// Use a real cluster: the running lab, or a new one.
@@ -40,8 +43,8 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-/// What the demo in one kernel must show: the last measurement equals the first. A change takes tens of milliseconds;
-/// the limit is for busy machines.
+/// The expected result of the demo in one kernel: the last measurement equals the first. A change
+/// takes tens of milliseconds; the limit is for busy machines.
 const EXPECTED: Expectations = Expectations {
     connections: 0,
     distributions: 4,

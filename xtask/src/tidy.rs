@@ -78,7 +78,7 @@ const RULES: &[Rule] = &[
     ("files do not import each other in a circle", |c| {
         cycles::check(&c.sources, &c.members)
     }),
-    ("a type's name stands for one thing", |c| {
+    ("a type's name has one meaning", |c| {
         type_names::check(&c.sources)
     }),
     ("one file names both topology_core and ipvs_netlink", |c| {

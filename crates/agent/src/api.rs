@@ -44,7 +44,6 @@ use crate::state::{Page, ServiceState, Stopped};
 /// Services in one page, unless the client requests fewer.
 pub const PAGE: usize = 200;
 
-/// The requested Services.
 #[derive(Debug, Default, Deserialize)]
 struct Ask {
     name: Option<String>,
@@ -112,10 +111,11 @@ async fn explain(
         return Err(missing(&api, name).await);
     };
     // What-if trials take a while with thousands of endpoints; other requests are served meanwhile.
-    let told = tokio::task::spawn_blocking(move || case.explain()).await;
-    let told = told
+    let explained = tokio::task::spawn_blocking(move || case.explain()).await;
+    let explained = explained
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
-    told.map(Json)
+    explained
+        .map(Json)
         .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, nothing(&name, &why)))
 }
 

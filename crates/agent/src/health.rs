@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The first line of the response to `GET path`.
+    /// The status line of the response to `GET path`.
     async fn asked(path: &str, state: &HealthState) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pain_16_the_pod_is_ready_from_the_end_of_the_first_pass_on() {
+    async fn pain_16_the_pod_is_ready_after_the_first_pass() {
         let starting = HealthState::default();
         assert_eq!(
             asked("/readyz", &starting).await,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn pain_16_before_the_first_pass_the_process_lives_and_the_node_gets_no_traffic() {
+    fn pain_16_before_the_first_pass_livez_is_ok_and_healthz_is_not() {
         assert!(json(Probe::Livez, &HealthState::default(), 1000).0);
         let (fine, body) = json(Probe::Healthz, &HealthState::default(), 1000);
         assert!(!fine);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_from_an_api_server_is_told_and_decides_nothing() {
+    fn the_state_of_watches_is_shown_and_does_not_affect_health() {
         let mut away = state(None, Some(true));
         away.inputs.push(CollectionView {
             name: "services".to_owned(),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_was_set_back_makes_no_age_negative() {
+    fn no_age_is_negative_after_the_clock_was_set_back() {
         let now = Timestamp::from_second(1000).unwrap();
         let state = ResourceStatus {
             name: "nodes",

@@ -1,4 +1,5 @@
-//! The node agent: the loop over the data plane, the node's report, health, metrics and the local API.
+//! The node agent: the loop over the data plane, the node's report, health, metrics and the local
+//! API.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! All metrics of the agent: kube-proxy's names where they apply, ours under `ipvs_topo_`.
+//! The agent's metrics: kube-proxy's names where they apply, its own under `ipvs_topo_`.
 //!
 //! The loop records events (`metrics::record`). Current values (counts of servers, shares, warnings) are read from the
 //! published state at each scrape (`metrics::figures`), so they are never stale. `docs/health-and-metrics.md` lists

@@ -15,7 +15,6 @@ pub enum Topic {
     Routes,
     /// Our tables.
     Guard,
-    /// The ownership record.
     Record,
     /// The deadlines of draining real servers.
     Deadlines,
@@ -29,7 +28,6 @@ pub enum Topic {
     Scheduler,
 }
 
-/// A warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeWarning {
     /// What it is about.

@@ -61,7 +61,6 @@ pub(crate) use self::reconciler::{Parts, Reconciler};
 enum Trigger {
     /// The process must exit; the data plane stays.
     Stop,
-    /// A query.
     Question(Question),
     /// A change of the cluster.
     Input(Batch),

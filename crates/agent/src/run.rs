@@ -100,7 +100,7 @@ pub async fn run(
     }
 }
 
-/// The boot time on the clock that stops during suspend, as the loop's clock does.
+/// The boot time on a clock that stops during suspend, like the loop's clock.
 fn booted() -> Instant {
     let since = clock_gettime(ClockId::Monotonic);
     let since = Duration::try_from(since).unwrap_or_default();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn kp_hc_21_a_port_in_use_is_tried_again_and_had_when_it_is_free() {
+    async fn kp_hc_21_a_port_in_use_is_retried_until_it_is_free() {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "here" }));

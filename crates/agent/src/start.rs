@@ -23,29 +23,26 @@ use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
 use crate::{api, health, metrics, run, serve};
 
-/// What the agent is started with. Defaults belong to the command line.
+/// The options of the agent. The command line sets the defaults.
 #[derive(Debug)]
 pub struct AgentOptions {
-    /// What the loop works with.
     pub config: AgentConfig,
-    /// Where the cluster is read from, for people; an API server's own address wins.
+    /// The source of the cluster, for people. An API server's own address takes precedence.
     pub source: String,
     /// The API server that gets the node's report; none for files.
     pub access: Option<Access>,
-    /// The unix socket of the local API.
     pub socket: PathBuf,
-    /// Where /healthz and /livez are served, if anywhere.
+    /// The address of /healthz and /livez, if enabled.
     pub healthz_address: Option<SocketAddr>,
-    /// Where /metrics is served, if anywhere.
+    /// The address of /metrics, if enabled.
     pub metrics_address: Option<SocketAddr>,
-    /// The answer of /configz.
+    /// The response of /configz.
     pub configz: serde_json::Value,
-    /// When the process started.
     pub started: Instant,
 }
 
-/// Runs the agent until SIGTERM or SIGINT, or until `superseded` says why to end, which is returned. The data plane goes
-/// on serving without it.
+/// Runs the agent until SIGTERM or SIGINT, or until `superseded` returns a reason to exit, which is
+/// returned. The data plane keeps serving without the agent.
 ///
 /// # Errors
 /// Another agent runs, IPVS or the socket cannot be used, or a server panicked.
@@ -158,7 +155,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_that_panics_ends_the_agent_and_one_that_is_done_does_not() {
+    async fn a_server_that_panics_ends_the_agent_and_one_that_returns_does_not() {
         let mut servers = JoinSet::new();
         servers.spawn(async {});
         let stopped = end_of(async { Ok(None) }, &mut servers).await;

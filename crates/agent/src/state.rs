@@ -91,7 +91,6 @@ pub struct StartTimes {
 /// The present state of a Service.
 #[derive(Debug, Clone)]
 pub struct ServiceState {
-    /// Its name.
     pub name: ObjectName,
     /// Each of its virtual servers.
     pub servers: Vec<ServerState>,

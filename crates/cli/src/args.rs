@@ -1,7 +1,7 @@
-//! The command line: what may be typed, and what each flag means.
+//! The command line and its flags.
 //!
-//! Names follow kube-proxy where it has one (`--healthz-bind-address`, `--metrics-bind-address`); the names of
-//! kube-proxy that mean the same as one of ours are accepted as aliases.
+//! Flags have kube-proxy's names where it has them (`--healthz-bind-address`). Other kube-proxy
+//! names with the same meaning are accepted as aliases.
 
 mod annotations;
 mod format;
@@ -28,17 +28,16 @@ use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;
 
-/// Where the agent listens unless told otherwise.
+/// The agent's default socket.
 pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
 
-/// Where the agent keeps its record unless told otherwise.
+/// The agent's default folder for its ownership record.
 pub const DEFAULT_STATE_DIR: &str = "/run/ipvs-topo";
 
 /// Network affinity for Kubernetes Services, in the kernel's own load balancer.
 #[derive(Debug, Parser)]
 #[command(name = "ipvs-topo", version, propagate_version = true, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 
@@ -48,58 +47,56 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 fine; 1 a difference or trouble was found; 2 wrong usage or input.";
+    "Exit codes: 0 success; 1 a difference or a problem was found; 2 wrong usage or input.";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the daemon: keep this node's kernel equal to what the cluster says.
+    /// Run the agent: keep this node's kernel in sync with the cluster.
     Agent(Box<AgentArgs>),
-    /// Print what a node would program, without a kernel and without an agent.
+    /// Print what a node would program, without a kernel or an agent.
     Render(RenderArgs),
-    /// Show what the running agent serves, why, and what it cannot do.
+    /// Show what the running agent serves, why, and its problems.
     Status(StatusArgs),
-    /// Show what would change in the kernel, as ipvsadm commands; exit 1 if anything would.
+    /// Show pending kernel changes as ipvsadm commands; exit 1 if there are any.
     Diff(DiffArgs),
-    /// Tell stage by stage how the real servers of one Service were chosen and weighted.
+    /// Show stage by stage how the real servers of a Service were selected and weighted.
     Explain(ExplainArgs),
-    /// Show where the whole cluster's traffic goes, before and after a change, without making it.
+    /// Show where the cluster's traffic goes, now and after a change that is not applied.
     Simulate(SimulateArgs),
 }
 
-/// `ipvs-topo agent`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct AgentArgs {
-    /// Where the cluster is read from, and followed.
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// This node's name, as its Node object has it.
+    /// The name of this node's Node object.
     #[arg(long = "node", value_name = "NAME", visible_aliases = ["node-name", "hostname-override"], value_parser = values::node_name)]
     pub node_name: String,
 
-    /// A `KubeProxyConfiguration`; what it says counts, whatever the other flags say. The agent ends when that changes.
+    /// A `KubeProxyConfiguration` file, which overrides the other flags. The agent exits when its
+    /// settings change.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// What every virtual server gets, and the node's addresses.
     #[command(flatten)]
     pub service: ServiceArgs,
 
-    /// Where other Nodes are known from: the Nodes themselves, or the map that the controller writes.
+    /// Source of other Nodes: the Node objects, or the `TopologyMap` that the controller writes.
     #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodesFrom::Nodes)]
     pub node_source: NodesFrom,
 
-    /// What a list is worth that was read again and lacks more than half of what is
-    /// known: what it lacks goes once a second list, a minute later, lacks it too, or at once.
+    /// What to do if a relist lacks more than half of the known objects: wait for a second list a
+    /// minute later, or remove them at once.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm)]
     pub relists: ListTrust,
 
-    /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
+    /// This node's addresses, one for each family; default: the `InternalIP` addresses of its Node
+    /// object.
     #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = values::node_ip)]
     pub node_ip: Vec<std::net::IpAddr>,
 
-    /// How often the whole kernel table is compared with what it should hold.
+    /// Interval of comparing the whole kernel table with the desired state.
     #[arg(
         long,
         value_name = "DURATION",
@@ -108,39 +105,41 @@ pub struct AgentArgs {
     )]
     pub check_period: Period,
 
-    /// How long a leaving real server may keep its connections.
+    /// The longest time that a draining real server keeps its connections.
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     pub drain_timeout: Period,
 
-    /// Where /healthz and /livez are served; "" turns them off.
+    /// Address of /healthz and /livez; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:10256", value_parser = values::healthz_address)]
     pub healthz_bind_address: BindAddress,
 
-    /// Where /metrics, /proxyMode and /configz are served; "" turns them off.
+    /// Address of /metrics, /proxyMode and /configz; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:10249", value_parser = values::metrics_address)]
     pub metrics_bind_address: BindAddress,
 
-    /// Unix socket for `status`, `diff` and `explain`; made with mode 0600.
+    /// Unix socket for `status`, `diff` and `explain`; created with mode 0600.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
 
-    /// Where the record of our own virtual servers lives; lost at reboot, as they are.
+    /// Folder of the ownership record of the agent's virtual servers; must be lost at reboot, as
+    /// they are.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// Where the kernel's settings are; a pod that is not privileged can write them through a mount elsewhere only.
+    /// Folder of the kernel's settings; an unprivileged pod needs a mount of it elsewhere to write
+    /// them.
     #[arg(long, value_name = "PATH", default_value = "/proc/sys")]
     pub sysctl_dir: PathBuf,
 
-    /// Take over virtual servers of others whose address and port the cluster asks for.
+    /// Take over foreign virtual servers at an address and port of the cluster.
     #[arg(long)]
     pub adopt: bool,
 
-    /// For tests: kill this process after so many writes.
+    /// For tests: kill this process after this number of writes.
     #[arg(long, value_name = "WRITES", hide = true)]
     pub crash_after: Option<u64>,
 
-    /// How log lines are written (to standard error).
+    /// Format of log lines (to standard error).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, visible_alias = "logging-format")]
     pub log_format: LogFormat,
 
@@ -150,7 +149,7 @@ pub struct AgentArgs {
 }
 
 impl AgentArgs {
-    /// What is followed of an API server, and how far it is believed.
+    /// What to watch on an API server, and how to treat relists.
     pub fn watch_options(&self) -> WatchOptions {
         let own = self.node_name.as_str().into();
         WatchOptions {
@@ -168,10 +167,10 @@ impl AgentArgs {
     }
 }
 
-/// What `agent`, `render`, `diff` and `explain` must agree on to reach the same result.
+/// Settings that `agent`, `render`, `diff` and `explain` need for the same result.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ServiceArgs {
-    /// The cluster's Service address ranges; `ServiceCIDR` objects in the input win.
+    /// The cluster's Service address ranges; `ServiceCIDR` objects in the input take precedence.
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
     pub service_cidr: Vec<topology_core::model::IpNetwork>,
 
@@ -184,64 +183,55 @@ pub struct ServiceArgs {
     )]
     pub scheduler: Scheduler,
 
-    /// What annotations may use.
     #[command(flatten)]
     pub annotations: AnnotationArgs,
 }
 
-/// The Services that `render` and `simulate` are about.
 #[derive(Debug, Args)]
 pub struct ServicesArgs {
-    /// Only these Services; all if none is named. `svc/NAME` is one of `--namespace`.
+    /// Only these Services; default: all. `svc/NAME` is in `--namespace`.
     #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
     pub services: Vec<values::ServiceName>,
 
-    /// Only the Services of this namespace; default: those of all. For `svc/NAME`: where it is; default: the namespace of
-    /// the kubeconfig's context, else `default`.
+    /// Only the Services of this namespace; default: all. With `svc/NAME`: its namespace; default:
+    /// that of the kubeconfig's context, else `default`.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
     pub namespace: Option<String>,
 }
 
-/// A cluster read from files, seen from one node.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
-    /// Which Services.
     #[command(flatten)]
     pub services: ServicesArgs,
 
-    /// Where the cluster is read from.
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// The node to see the cluster from.
+    /// The node whose view is computed.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: String,
 
-    /// What the agent of that node would be started with.
     #[command(flatten)]
     pub service: ServiceArgs,
 
-    /// With which clock.
     #[command(flatten)]
     pub moment: MomentArgs,
 
-    /// Whether warnings are errors.
     #[command(flatten)]
     pub strict: StrictArgs,
 
-    /// A table for people, `ipvsadm-save -n` lines (sorted) for tools, or JSON for both.
+    /// A table for people, sorted `ipvsadm-save -n` lines for tools, or JSON for both.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = RenderFormat::Table)]
     pub output: RenderFormat,
 }
 
-/// `ipvs-topo status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Only this Service; `svc/NAME` is one of `--namespace`.
+    /// Only this Service; `svc/NAME` is in `--namespace`.
     #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
     pub service: Option<values::ServiceName>,
 
-    /// The namespace of a Service that is given as `svc/NAME`; default: `default`.
+    /// The namespace of `svc/NAME`; default: `default`.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace, requires = "service")]
     pub namespace: Option<String>,
 
@@ -249,7 +239,7 @@ pub struct StatusArgs {
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = StatusFormat::Table)]
     pub output: StatusFormat,
 
-    /// Show again every two seconds until interrupted.
+    /// Print again every two seconds until interrupted.
     #[arg(short, long)]
     pub watch: bool,
 
@@ -258,30 +248,28 @@ pub struct StatusArgs {
     pub socket: PathBuf,
 }
 
-/// `ipvs-topo diff`: with `--cluster` or `--kubeconfig`, that against this machine's kernel; else the agent's wish against it.
+/// Compares the kernel with the cluster if `--cluster`, `--kubeconfig` or `--node` is given,
+/// otherwise with the agent's desired state.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Where the cluster is read from; without any of these and without `--node` the running agent is asked.
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// The node to see the cluster from.
+    /// The node whose view is computed.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
-    /// What the agent of that node would be started with.
     #[command(flatten)]
     pub service: ServiceArgs,
 
-    /// With `--cluster`: where the record of our own virtual servers lives.
+    /// With `--cluster`: folder of the ownership record of the agent's virtual servers.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// Whether warnings are errors.
     #[command(flatten)]
     pub strict: StrictArgs,
 
-    /// Lines for people, or JSON.
+    /// Text for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
     pub output: TextFormat,
 
@@ -290,38 +278,35 @@ pub struct DiffArgs {
     pub socket: PathBuf,
 }
 
-/// `ipvs-topo explain`.
+/// Without a cluster and without `--node` the running agent is queried.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The Service, and one of its ports (name or number) if not all; `svc/NAME` is one of `--namespace`.
+    /// The Service, and the name or number of one of its ports; default: all ports. `svc/NAME` is
+    /// in `--namespace`.
     #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
     pub target: values::ServicePortArg,
 
-    /// The namespace of a Service that is given as `svc/NAME`; default: that of the kubeconfig's context, else `default`.
+    /// The namespace of `svc/NAME`; default: that of the kubeconfig's context, else `default`.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
     pub namespace: Option<String>,
 
-    /// Where the cluster is read from; without any of these and without `--node` the running agent is asked.
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// The node to see the cluster from.
+    /// The node whose view is computed.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
-    /// What the agent of that node would be started with.
     #[command(flatten)]
     pub service: ServiceArgs,
 
-    /// With which clock.
     #[command(flatten)]
     pub moment: MomentArgs,
 
-    /// Whether warnings are errors.
     #[command(flatten)]
     pub strict: StrictArgs,
 
-    /// Words for people, or JSON.
+    /// Text for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
     pub output: TextFormat,
 
@@ -330,23 +315,21 @@ pub struct ExplainArgs {
     pub socket: PathBuf,
 }
 
-/// `ipvs-topo simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// Which Services.
     #[command(flatten)]
     pub services: ServicesArgs,
 
-    /// Where the cluster is read from.
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// Add the policies and drains of a file: `TopologyPolicy`, `ClusterTopologyPolicy`, `TopologyDrain`.
+    /// Add the policies and drains of a file: `TopologyPolicy`, `ClusterTopologyPolicy`,
+    /// `TopologyDrain`.
     #[arg(long, value_name = "FILE")]
     pub policy: Vec<PathBuf>,
 
-    /// Give a Service another annotation (`'shop/cart:weights=zone=90,*=10'`, quoted for the shell), none
-    /// (`shop/cart:weights=`), or another `shop/cart:trafficDistribution=PreferSameZone`.
+    /// Set an annotation of a Service (`'shop/cart:weights=zone=90,*=10'`, quoted for the shell),
+    /// remove it (`shop/cart:weights=`), or set `shop/cart:trafficDistribution=PreferSameZone`.
     #[arg(long, value_name = "NS/SVC:ANNOTATION=VALUE", value_parser = change::set)]
     pub set: Vec<change::Set>,
 
@@ -354,27 +337,25 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "LABEL=VALUE", value_parser = change::drain)]
     pub drain: Vec<change::DrainOf>,
 
-    /// Give a Service so many ready endpoints in a zone: `shop/cart=b:5`.
+    /// Set the number of ready endpoints of a Service in a zone: `shop/cart=b:5`.
     #[arg(long, value_name = "NS/SVC=ZONE:COUNT", value_parser = change::scale)]
     pub scale: Vec<change::Scale>,
 
-    /// What annotations may use.
     #[command(flatten)]
     pub annotations: AnnotationArgs,
 
-    /// What a GiB from one zone to another costs, in any currency.
+    /// The price of a GiB from one zone to another, in any currency.
     #[arg(long, value_name = "PER_GIB", value_parser = change::price)]
     pub price: Option<f64>,
 
-    /// Where traffic starts: the same on each Node, by allocatable CPU, or as a file of measured rates has it.
+    /// Where traffic starts: equally on each Node, by allocatable CPU, or by a file of measured
+    /// rates.
     #[arg(long, value_name = "nodes|cpu|FILE", default_value = "nodes")]
     pub demand: String,
 
-    /// With which clock.
     #[command(flatten)]
     pub moment: MomentArgs,
 
-    /// Whether warnings are errors.
     #[command(flatten)]
     pub strict: StrictArgs,
 
@@ -395,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_and_every_flag_of_the_agent_stands_in_the_operations_manual() {
+    fn every_command_and_every_flag_of_the_agent_is_documented() {
         let manual = concat!(
             include_str!("../../../docs/operations.md"),
             include_str!("../../../docs/agent.md")
@@ -405,7 +386,7 @@ mod tests {
             let name = format!("`ipvs-topo {}`", command.get_name());
             assert!(
                 manual.contains(&name),
-                "docs/operations.md does not say what {name} does"
+                "docs/operations.md does not describe {name}"
             );
         }
         let agent = cli.find_subcommand("agent").unwrap();
@@ -416,7 +397,7 @@ mod tests {
         {
             assert!(
                 manual.contains(&format!("`--{name}")),
-                "docs/agent.md does not say what --{name} means"
+                "docs/agent.md does not describe --{name}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! `ipvs-topo diff`: shows the pending changes of the kernel as commands that an operator would type.
+//! `ipvs-topo diff`: shows the pending changes of the kernel as ipvsadm commands.
 
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -22,7 +22,7 @@ use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
 use crate::runtime;
 
-/// Runs the command; a difference sets the exit code.
+/// A difference sets the exit code.
 ///
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
@@ -48,8 +48,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
         .end(warnings, args.output.reader(), ExitStatus::of(!view.equal))
 }
 
-/// Compares the input with the kernel of this machine. Every virtual server in the input is compared, also one that
-/// another program created. One that is not in the input is to be deleted only if the record says that it is ours.
+/// Compares the input with the kernel of this machine, including foreign virtual servers with the
+/// same address. Deletes only virtual servers that are in this agent's ownership record.
 async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
     for warning in &resolved.warnings {
         print::aside(&format!("warning: {}", warning.text));
@@ -88,7 +88,7 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
     Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
 }
 
-/// One line for each step, and a summary line.
+/// A line for each step, and a summary.
 fn text(view: &DiffView) -> String {
     if view.equal {
         return "no difference\n".to_owned();

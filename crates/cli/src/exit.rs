@@ -1,45 +1,42 @@
-//! How a command ends: the three exit codes, and the message that goes with them.
+//! Exit codes of commands, and their messages.
 
 use std::process::ExitCode;
 
 use agent_api::client::QueryError;
 
-/// How a command that ran to its end came out.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Nothing to say: exit 0.
+    /// Success: exit 0.
     Fine,
-    /// A difference or trouble was found, and was printed: exit 1.
+    /// A difference or a problem was found and printed: exit 1.
     Trouble,
 }
 
-/// Why a command could not do its work.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The command line or the input is wrong: exit 2.
     Input(anyhow::Error),
-    /// Something around us is: no agent, no permission, no kernel module: exit 1.
+    /// The environment is at fault, such as no agent, no permission or no kernel module: exit 1.
     Trouble(anyhow::Error),
 }
 
 impl Failure {
-    /// A failure of usage or input, in words.
     pub fn input(message: impl std::fmt::Display) -> Self {
         Self::Input(anyhow::anyhow!("{message}"))
     }
 
-    /// A failure of the surroundings, in words.
     pub fn trouble(message: impl std::fmt::Display) -> Self {
         Self::Trouble(anyhow::anyhow!("{message}"))
     }
 
-    /// The message with every cause, on one line.
+    /// The message with all causes, on one line.
     pub fn message(&self) -> String {
         let (Self::Input(error) | Self::Trouble(error)) = self;
         format!("{error:#}")
     }
 
-    /// The exit code of this failure.
     pub fn code(&self) -> u8 {
         match self {
             Self::Input(_) => 2,
@@ -49,12 +46,11 @@ impl Failure {
 }
 
 impl ExitStatus {
-    /// Trouble if any was found.
+    /// `Trouble` if `found`.
     pub fn of(found: bool) -> Self {
         if found { Self::Trouble } else { Self::Fine }
     }
 
-    /// The exit code of this outcome.
     pub fn code(self) -> u8 {
         match self {
             Self::Fine => 0,

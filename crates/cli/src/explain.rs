@@ -17,8 +17,6 @@ use crate::output::{print, stages};
 use crate::runtime;
 use crate::services::full_name;
 
-/// Runs the command.
-///
 /// # Errors
 /// The input cannot be read, no agent answers, or the Service or port does not exist.
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
@@ -78,7 +76,7 @@ fn only(
         return Err(Failure::input(format_args!(
             "Service {service} has no port {wanted}; it has {}",
             if names.is_empty() {
-                "none that is programmed".to_owned()
+                "no programmed port".to_owned()
             } else {
                 names.join(", ")
             }

@@ -1,4 +1,4 @@
-//! The parser of `--config`, for the target in `crates/cli/fuzz`. Nothing else is built with `cfg(fuzzing)`.
+//! The parser of `--config`, for the target in `crates/cli/fuzz`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 
-/// The file of `--config`. Returns what became of the arguments, or what is wrong.
+/// Returns the resulting arguments, or the error.
 pub fn proxy_config(file: &Path) -> String {
     let mut words = ["ipvs-topo", "agent", "--node-name=n1", "--config"]
         .map(std::ffi::OsStr::new)

@@ -1,4 +1,4 @@
-//! The `ipvs-topo` command: reads the command line, runs one command, ends with its exit code.
+//! The `ipvs-topo` command: parses the command line, runs a command, and exits with its code.
 
 use std::process::ExitCode;
 

@@ -15,16 +15,14 @@ use crate::origin::Origin;
 /// A cluster and a viewpoint.
 #[derive(Debug)]
 pub struct Offline {
-    /// The input.
     pub loaded: Loaded,
-    /// The node and the time.
     pub me: Viewpoint,
 }
 
 /// All virtual servers of a node.
 #[derive(Debug)]
 pub struct Resolved {
-    /// In order of Service, port and address.
+    /// Sorted by Service, port and address.
     pub servers: Vec<ResolvedServer>,
     /// Warnings about the input, and problems found while resolving the Services.
     pub warnings: Vec<WarningView>,
@@ -32,8 +30,7 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// The source of the cluster state and the node, if the command line has either. With a node alone, the cluster is the
-/// one that kubectl would use.
+/// The source of the cluster state and the node, if either is given; default source: kubectl's.
 ///
 /// # Errors
 /// There is a source, but no node.
@@ -44,7 +41,7 @@ pub fn seen_from<'a>(
     match (origin.given(), node) {
         (_, Some(node)) => Ok(Some((origin.get(), node))),
         (Some(_), None) => Err(Failure::input(
-            "say from which node it is to be seen, with --node NAME",
+            "the result depends on the node; add --node NAME",
         )),
         (None, None) => Ok(None),
     }
@@ -64,7 +61,7 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
 }
 
 impl Offline {
-    /// Reads the cluster at `origin` as of `now`, milliseconds since 1970. Must not be called within a task of a runtime.
+    /// Reads the cluster as of `now` (milliseconds since 1970). Must not run in an async task.
     ///
     /// # Errors
     /// Nothing could be read; partial failures are warnings.
@@ -88,7 +85,6 @@ impl Offline {
         Ok(Self { loaded, me })
     }
 
-    /// Resolves all Services.
     pub fn resolve(&self) -> Resolved {
         self.resolve_in(&Scope::All)
     }

@@ -24,7 +24,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// An API server, from the kubeconfig at a path or from the environment, optionally with another address.
+    /// An API server from a kubeconfig or from the environment; `master` overrides its address.
     pub fn api(kubeconfig: Option<PathBuf>, master: Option<String>) -> Self {
         Self::Api(Access {
             credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
@@ -34,7 +34,7 @@ impl Origin {
         })
     }
 
-    /// The same API server with a context of the kubeconfig, and as another user; files stay unchanged.
+    /// Sets the context of the kubeconfig and the user to impersonate. No effect on files.
     #[must_use]
     pub fn seen_as(self, context: Option<String>, impersonate: Option<String>) -> Self {
         match self {
@@ -47,7 +47,7 @@ impl Origin {
         }
     }
 
-    /// Reads the whole cluster once. Must not be called within a task of a runtime.
+    /// Reads the whole cluster once. Must not run in an async task.
     ///
     /// # Errors
     /// Nothing could be read; partial failures are warnings.
@@ -62,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// Watches the cluster. Files use only `annotation_keys` of the options.
+    /// Watches the cluster. Files use only the permitted annotation labels of `options`.
     ///
     /// # Errors
     /// The path does not exist, or the server or the credentials are unknown.
@@ -76,7 +76,7 @@ impl Origin {
         }
     }
 
-    /// The namespace of a Service without one: as for kubectl that of the context; `None` for files.
+    /// The namespace of the kubeconfig's context; `None` for files.
     ///
     /// # Errors
     /// The kubeconfig cannot be used.
@@ -96,7 +96,7 @@ impl Origin {
         address.map_or_else(|| self.to_string(), |address| address.to_string())
     }
 
-    /// The annotations of a Service whose keys begin with `prefix`.
+    /// The annotations of a Service with keys that begin with `prefix`.
     ///
     /// # Errors
     /// The API server does not return the Service. Files that cannot be read were reported before.
@@ -112,7 +112,7 @@ impl Origin {
     }
 }
 
-/// An unreachable server is an error of the environment; all others are for the user to correct.
+/// An unreachable server is an error of the environment; all other errors are errors of the input.
 fn fetch(error: api::FetchError) -> Failure {
     match &error {
         api::FetchError::Access(_) => Failure::input(error),

@@ -9,7 +9,7 @@ use crate::output::server::{Detail, table};
 use crate::output::{print, save, summary};
 use crate::services;
 
-/// Runs the command. Warnings go to standard error, or into the JSON.
+/// Warnings go to standard error, or into the JSON.
 ///
 /// # Errors
 /// Nothing could be read.

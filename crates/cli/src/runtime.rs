@@ -5,7 +5,7 @@ use crate::exit::Failure;
 /// Runs `work` to its end.
 ///
 /// # Errors
-/// The runtime cannot be built, or what `work` returns.
+/// The runtime cannot be built, or `work` fails.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

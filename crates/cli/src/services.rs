@@ -1,4 +1,4 @@
-//! Finds the Services on a command line.
+//! Finds the Services of a command line.
 
 use std::collections::BTreeSet;
 
@@ -55,8 +55,7 @@ fn of_namespace(snapshot: &Snapshot, namespace: &str) -> Result<Scope, Failure> 
     Ok(Scope::Only(inside))
 }
 
-/// The namespace of a Service without one: that of `-n`, otherwise that of the kubeconfig's context, otherwise
-/// `default`.
+/// Completes a name without namespace from `-n`, the kubeconfig's context, or `default`.
 ///
 /// # Errors
 /// Two namespaces are named, or the kubeconfig cannot be used.

@@ -1,8 +1,8 @@
-//! `ipvs-topo simulate`: computes every Node's decisions, before and after a change, and compares with other
-//! mechanisms.
+//! `ipvs-topo simulate`: computes the decisions of all Nodes, before and after a change.
 //!
-//! The computation (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`, `baseline`, `change`, `apply`)
-//! does not depend on the output (`table`, `html`); [`view`] is between them.
+//! The computation (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`,
+//! `baseline`, `change`, `apply`) does not depend on the output (`table`, `html`); [`view`] is
+//! between them.
 
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -47,8 +47,6 @@ use crate::origin::Origin;
 use crate::output::print;
 use crate::services;
 
-/// Runs the command.
-///
 /// # Errors
 /// The input cannot be read, or a change names something that does not exist.
 pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
@@ -67,7 +65,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
         .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
 }
 
-/// The origin of the HTML page.
+/// The header of the HTML page.
 fn made(origin: &Origin, now: i64) -> html::Made {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     html::Made {

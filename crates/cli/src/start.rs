@@ -1,4 +1,4 @@
-//! `ipvs-topo agent`: makes the agent's options of the command line, and runs the agent.
+//! `ipvs-topo agent`: converts the command line to the agent's options, and runs the agent.
 
 use std::time::Instant;
 
@@ -16,11 +16,11 @@ use crate::exit::{ExitStatus, Failure};
 use crate::origin::Origin;
 use crate::runtime;
 
-/// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
+/// Runs the agent until SIGTERM or SIGINT. The kernel continues to serve without it.
 ///
 /// # Errors
-/// The input cannot be read, another agent runs, or IPVS cannot be used; later, the file of `--config` asks for
-/// something else than at the start.
+/// The input cannot be read, another agent runs, or IPVS cannot be used. Later: the settings in the
+/// file of `--config` change.
 pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let started = Instant::now();
     let given = args;
@@ -45,7 +45,7 @@ async fn work(
     started: Instant,
 ) -> Result<ExitStatus, Failure> {
     let origin = args.origin.get();
-    // The user's mistake is reported before the machine's.
+    // Reports errors of the command line before errors of the machine.
     let source = origin.watch(args.watch_options())?;
     let ended = start::run(options(args, origin, started), source, superseded).await;
     match ended.map_err(Failure::trouble)? {
@@ -90,7 +90,7 @@ fn config(args: &AgentArgs) -> AgentConfig {
     }
 }
 
-/// `/configz`: what kube-proxy would show of the fields that mean the same, and ours beside it (KP-HC-20).
+/// `/configz`: kube-proxy's fields with the same meaning, and the agent's own fields (KP-HC-20).
 fn configz(args: &AgentArgs) -> serde_json::Value {
     let address = |bind: BindAddress| {
         bind.0

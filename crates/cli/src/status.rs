@@ -20,8 +20,6 @@ const WATCH: Duration = Duration::from_secs(2);
 /// Clears the terminal and its scrollback, and moves the cursor home.
 const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 
-/// Runs the command.
-///
 /// # Errors
 /// No agent answers, or the Service does not exist.
 pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {

@@ -1,5 +1,5 @@
-//! What cannot be meant is refused as a whole, said with its object and field, and the next source decides: nothing is
-//! half applied, and nobody is left without a server.
+//! Invalid input is refused as a whole, with its object and field, and the next source decides. No
+//! Service loses its real servers.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What decides where the input at hand does not.
+/// The policy that decides if the input under test is refused.
 const FALLBACK: &str = "
 ---
 apiVersion: topology.ipvs-topo.io/v1alpha1
@@ -23,13 +23,12 @@ metadata: {name: fallback, creationTimestamp: '2026-11-22T08:00:00Z'}
 spec: {mode: Balanced, levels: [{key: zone}, {any: true}]}
 ";
 
-/// Seventeen levels.
 fn too_many() -> String {
     let keys: Vec<String> = (0..17).map(|one| format!("example.com/l{one}")).collect();
     keys.join(",")
 }
 
-/// What `render` says of the shop's cart on n1, with these annotations and objects; errors go to JSON.
+/// The JSON of `render` for the shop's cart on n1, with these annotations and objects.
 fn render(annotations: &str, objects: &str) -> Value {
     let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
     let read = |name: &str| fs::read_to_string(shop.join(name)).unwrap();
@@ -54,7 +53,7 @@ fn render(annotations: &str, objects: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// One warning of this code about this field, with a remedy.
+/// Checks that there is one warning with this code and field, and a remedy.
 #[track_caller]
 fn warned(view: &Value, code: &str, field: &str) {
     let warnings = view["warnings"].as_array().unwrap();
@@ -75,7 +74,7 @@ fn warned(view: &Value, code: &str, field: &str) {
     assert!(warning["line"].as_u64().is_some(), "{warning}");
 }
 
-/// The same, and the fallback decides and serves.
+/// The same, and also checks that the fallback decides and serves.
 #[track_caller]
 fn refused(view: &Value, code: &str, field: &str) {
     warned(view, code, field);
@@ -99,7 +98,7 @@ fn served(view: &Value, source: &str, mode: &str) {
 }
 
 #[test]
-fn an_annotation_that_cannot_be_meant_costs_itself_and_opens_no_boundary() {
+fn an_invalid_annotation_is_ignored_alone_and_opens_no_boundary() {
     let many = too_many();
     for (annotation, value, beside, (source, mode)) in [
         ("keys", many.as_str(), "", ("annotation", "hard")),
@@ -144,7 +143,7 @@ fn an_annotation_that_cannot_be_meant_costs_itself_and_opens_no_boundary() {
     }
 }
 
-/// A policy that would win if it could be used.
+/// A policy with the highest priority.
 fn policy(kind: &str, namespace: &str, spec: &str) -> String {
     format!(
         "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: {kind}\nmetadata: {{name: p{namespace}}}\nspec: {{priority: 9, {spec}}}\n"
@@ -152,7 +151,7 @@ fn policy(kind: &str, namespace: &str, spec: &str) -> String {
 }
 
 #[test]
-fn policies_that_cannot_be_meant_leave_the_next_source() {
+fn invalid_policies_are_ignored_and_the_next_source_decides() {
     let many = too_many();
     let keys: Vec<String> = many
         .split(',')
@@ -207,7 +206,7 @@ fn drain(zones: &str, ends: &str) -> String {
 }
 
 #[test]
-fn drains_that_cannot_be_meant_drain_nothing() {
+fn invalid_drains_drain_nothing() {
     for (zones, ends, code, field) in [
         ("a", "2026-11-22T08:30:00Z", "DrainEnded", "spec.expiresAt"),
         (
@@ -231,7 +230,7 @@ fn drains_that_cannot_be_meant_drain_nothing() {
 }
 
 #[test]
-fn what_owner_limits_do_not_allow_is_clipped_or_left_to_the_next_source() {
+fn annotations_beyond_owner_limits_are_clipped_or_ignored() {
     let limits = |limits: &str| {
         let spec = format!(
             "mode: Prefer, levels: [{{key: zone}}, {{any: true}}], ownerLimits: {{{limits}}}"
@@ -251,7 +250,7 @@ fn what_owner_limits_do_not_allow_is_clipped_or_left_to_the_next_source() {
     );
 }
 
-/// A kubelet writes the addresses of its Node itself.
+/// Kubelet writes the addresses of its own Node.
 #[test]
 fn d13_a_node_that_claims_the_cluster_ips_of_others_removes_no_service() {
     let range = "---\napiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: kubernetes}\n\
@@ -273,12 +272,12 @@ fn d13_a_node_that_claims_the_cluster_ips_of_others_removes_no_service() {
         .iter()
         .find(|warning| warning["code"] == "NodeClaim");
     assert_eq!(claim.unwrap()["object"], "Node zz", "{warnings:?}");
-    // Without a range nothing tells which of the two is right.
+    // Without a range the agent cannot know which of the two is right.
     let unknown = render("", &format!("{api}{}", node("zz")));
     assert_eq!(unknown["virtualServers"].as_array().unwrap().len(), 0);
 }
 
-/// Work that grows with the square of the number of ports takes many minutes here.
+/// An algorithm that is quadratic in the number of ports takes many minutes here.
 #[test]
 fn d13_a_service_of_20_000_ports_with_slow_start_is_rendered_within_a_minute() {
     use std::fmt::Write as _;
@@ -311,10 +310,10 @@ fn d13_a_service_of_20_000_ports_with_slow_start_is_rendered_within_a_minute() {
         servers.filter(|line| line.starts_with(b"-A")).count(),
         20_000
     );
-    assert_eq!(output.stderr, b"", "nothing is wrong with it");
+    assert_eq!(output.stderr, b"", "no warning expected");
 }
 
-/// Exit code, output and errors of a command on a folder with the shop, whose cart has these annotations.
+/// Exit code, output and errors of a command on a copy of the shop with annotations of the cart.
 fn on_shop(annotations: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
     let folder = tempfile::tempdir().unwrap();
@@ -337,7 +336,7 @@ fn on_shop(annotations: &str, arguments: &[&str]) -> (Option<i32>, String, Strin
 }
 
 #[test]
-fn d13_every_command_judges_labels_in_annotations_as_the_agents_do() {
+fn d13_every_command_checks_labels_in_annotations_as_the_agents_do() {
     let hard = "topology.ipvs-topo.io/keys: 'example.com/x'";
     for command in [
         &["render", "--node", "n1"][..],

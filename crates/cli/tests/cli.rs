@@ -1,4 +1,4 @@
-//! The binary as a person or a script meets it: exit codes, what goes to which stream, what messages say.
+//! The binary as users and scripts run it: exit codes, output streams and messages.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What one run gave.
+/// The result of one run.
 struct Run {
     code: Option<i32>,
     out: String,
@@ -62,7 +62,7 @@ fn example(name: &str) -> String {
     folder.join(name).to_string_lossy().into_owned()
 }
 
-/// Exit 2, nothing on standard output, and every one of `words` on standard error.
+/// Asserts exit code 2, empty standard output, and every one of `words` on standard error.
 fn assert_refused(run: &Run, words: &[&str]) {
     assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{}", run.err);
     for word in words {
@@ -74,7 +74,7 @@ fn assert_refused(run: &Run, words: &[&str]) {
     }
 }
 
-/// A file in a folder of its own.
+/// A file in its own folder.
 fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -271,7 +271,7 @@ fn input_that_cannot_be_read_is_exit_2_and_names_the_path_and_the_remedy() {
 }
 
 #[test]
-fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
+fn wrong_usage_is_exit_2_and_shows_the_correct_usage() {
     let shop = example("shop");
     assert_refused(&run(&[]), &["Usage"]);
     assert_refused(&run(&["render", "--node", "n1"]), &["--cluster"]);
@@ -315,7 +315,7 @@ fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
 }
 
 #[test]
-fn a_service_or_port_that_is_not_there_is_exit_2_and_names_those_that_are() {
+fn a_missing_service_or_port_is_exit_2_and_lists_the_existing_ones() {
     let shop = example("shop");
     let explain = |target: &str| run(&["explain", target, "--cluster", &shop, "--node", "n1"]);
     assert_refused(&explain("shop/nope"), &["shop/nope"]);
@@ -352,7 +352,7 @@ fn a_service_or_port_that_is_not_there_is_exit_2_and_names_those_that_are() {
 }
 
 #[test]
-fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
+fn a_service_without_virtual_server_is_reported_with_its_unused_annotations() {
     for (spec, is) in [
         ("clusterIP: None", "headless"),
         (
@@ -372,15 +372,15 @@ fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
             &["simulate", "t/s"],
         ];
         for command in commands {
-            let told = run(&[command, &["--cluster", cluster]].concat());
+            let refused = run(&[command, &["--cluster", cluster]].concat());
             let first = format!("Service t/s is {is}, so it has no virtual server; ");
             let second = format!("no effect: the Service is {is}");
-            assert_refused(&told, &[&first, &second, "remove the annotation"]);
+            assert_refused(&refused, &[&first, &second, "remove the annotation"]);
         }
     }
 }
 
-/// What a command is told whose kubeconfig is at fault.
+/// The result of a command with a broken kubeconfig.
 fn with_default_kubeconfig(arguments: &[&str]) -> Run {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".kube");
@@ -425,7 +425,7 @@ fn a_node_strict_or_a_moment_reads_the_default_kubeconfig_without_another_flag()
 }
 
 #[test]
-fn a_service_is_named_alike_everywhere() {
+fn every_command_accepts_the_same_service_names() {
     let twin = |namespace: &str, address: u8| {
         format!(
             "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: {namespace}}}\n\
@@ -501,7 +501,7 @@ fn colours_are_for_terminals_unless_asked_for() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let shop = example("shop");
     let mut command = command(&["render", "--cluster", &shop, "--node", "n1", "-o", "json"]);
     let mut child = command
@@ -520,7 +520,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_table_follows_the_width_it_is_given() {
+fn a_table_fits_the_given_width() {
     let shop = example("shop");
     let mut narrow = command(&["render", "--cluster", &shop, "--node", "n1"]);
     let run = outcome(&narrow.env("COLUMNS", "50").output().unwrap());

@@ -1,4 +1,4 @@
-//! What is typed: one Service or one namespace, kubectl's names, one flag for the node; and what `simulate` shows first.
+//! Service and namespace arguments, kubectl's names, the node flag, and the order in `simulate`.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ fn fine(words: &[&str]) -> (String, String) {
     (String::from_utf8(output.stdout).unwrap(), errors)
 }
 
-/// Three Services in two namespaces over two zones; of the one of `bank` a port is odd, and one slice of `shop/web`.
+/// Three Services in two zones. `bank/pay` has an invalid port, and `shop/web` an invalid slice.
 const BUSY: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
 ---
@@ -54,7 +54,7 @@ const BUSY: &str = "
   endpoints: [{addresses: [10.244.0.3], nodeName: n1}, {addresses: [10.244.1.3], nodeName: n2}, {addresses: [odd], nodeName: n2}]}
 ";
 
-/// What a command says of [`BUSY`], and its exit code.
+/// Exit code, output and errors of a command on [`BUSY`].
 fn of_busy(words: &[&str]) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("busy.yaml");
@@ -100,9 +100,9 @@ fn one_service_or_one_namespace_is_rendered() {
 }
 
 #[test]
-fn only_warnings_that_concern_the_services_asked_for_are_told_and_count() {
+fn only_warnings_about_the_requested_services_are_printed_and_counted() {
     for command in [&["render", "--node", "n1"][..], &["simulate"]] {
-        for (services, told) in [
+        for (services, expected) in [
             (
                 &[][..],
                 &["Service bank/pay", "EndpointSlice shop/web-1"][..],
@@ -115,8 +115,12 @@ fn only_warnings_that_concern_the_services_asked_for_are_told_and_count() {
             let (code, _, errors) = of_busy(&words);
             let warnings = errors.lines().filter(|line| line.starts_with("warning: "));
             let objects = warnings.filter_map(|line| line.split(": ").nth(2));
-            assert_eq!(objects.collect::<Vec<_>>(), told, "{words:?}: {errors}");
-            assert_eq!(code, Some(if told.is_empty() { 0 } else { 2 }), "{words:?}");
+            assert_eq!(objects.collect::<Vec<_>>(), expected, "{words:?}: {errors}");
+            assert_eq!(
+                code,
+                Some(if expected.is_empty() { 0 } else { 2 }),
+                "{words:?}"
+            );
         }
     }
 }
@@ -124,7 +128,7 @@ fn only_warnings_that_concern_the_services_asked_for_are_told_and_count() {
 const CHANGED: [&str; 3] = ["simulate", "--set", "shop/web:keys=zone,*"];
 
 #[test]
-fn what_is_to_be_avoided_stands_in_the_words_of_the_policy() {
+fn avoided_domains_are_part_of_the_policy_text() {
     let set = |what: &str| {
         let set = format!("shop/web:avoid={what}");
         let (_, view, _) = of_busy(&["simulate", "shop/web", "--set", &set, "-o", "json"]);
@@ -162,9 +166,9 @@ fn services_that_change_are_listed_before_and_after_and_the_rest_is_counted() {
         "2 virtual servers without a change; -o json has all"
     );
     let (_, same, _) = of_busy(&["simulate", "--set", "shop/web:scheduler="]);
-    let told =
+    let is_complete =
         same.contains("No Service changes\n  3 virtual servers without a change; -o json has all");
-    assert!(told, "{same}");
+    assert!(is_complete, "{same}");
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn only_problems_of_this_cluster_are_red_on_the_page() {
         let red = body.matches("warn").count() + body.matches(" over\"").count();
         (red, body.contains("Level node is empty for 50.0 %"))
     };
-    // A level of a preference is empty for clients elsewhere, which is what a preference is for.
+    // An empty level of a preference is not a problem: clients elsewhere use the next level.
     assert_eq!(red(&["shop/cart"]), (0, true));
     assert_eq!(red(&["shop/web"]), (0, false));
     let (refused, _) = red(&[
@@ -212,7 +216,7 @@ fn only_problems_of_this_cluster_are_red_on_the_page() {
         "--scale",
         "shop/web=b:0",
     ]);
-    assert!(refused > 0, "clients of n2 are refused");
+    assert!(refused > 0, "clients of n2 must be refused");
     let (overloaded, _) = red(&[
         "shop/web",
         "--set",
@@ -236,7 +240,7 @@ fn explain_takes_a_service_as_kubectl_names_it() {
 }
 
 #[test]
-fn a_policy_that_selects_nothing_is_warned_of_and_changes_no_service() {
+fn a_policy_that_selects_nothing_gives_a_warning_and_changes_no_service() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.yaml");
     let policy = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\n\
@@ -247,13 +251,13 @@ fn a_policy_that_selects_nothing_is_warned_of_and_changes_no_service() {
     let (_, warnings) = fine(&words);
     assert!(warnings.contains("TopologyPolicy shop/near"), "{warnings}");
     assert!(
-        warnings.contains("decides nothing") || warnings.contains("no Service"),
+        warnings.contains("has no effect") || warnings.contains("no Service"),
         "{warnings}"
     );
 }
 
 #[test]
-fn the_page_says_when_how_and_from_what_it_was_made() {
+fn the_page_shows_its_time_command_and_source() {
     let change = "shop/cart:weights=zone=90,*=10";
     let (page, _) = fine(&["simulate", "-o", "html", "--set", change]);
     assert!(

@@ -1,4 +1,4 @@
-//! The YAML in the documents is what it says: every block is read by `render` without a warning.
+//! `render` reads every YAML block of the documents without a warning.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a block that shows the annotations of a Service leaves out.
+/// Text around a block that shows only the annotations of a Service.
 const SERVICE: (&str, &str) = (
     "apiVersion: v1\nkind: Service\n",
     "  name: cart\n  namespace: shop\nspec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{name: http, port: 80}]}\n",
@@ -29,7 +29,6 @@ fn documents() -> Vec<PathBuf> {
     files
 }
 
-/// The blocks that are marked as YAML.
 fn blocks(text: &str) -> Vec<String> {
     let parts = text.split("```yaml\n").skip(1);
     parts
@@ -37,10 +36,10 @@ fn blocks(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// When the drains of the documents are in force.
+/// A time at which the drains of the documents are active.
 const NOW: &str = "2026-11-22T09:00:00Z";
 
-/// A block as an API server would have it: with a time of creation.
+/// A block as an API server returns it, with a creation time.
 fn whole(block: &str) -> String {
     if block.starts_with("metadata:") {
         return format!("{}{block}{}", SERVICE.0, SERVICE.1);

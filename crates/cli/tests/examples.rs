@@ -1,7 +1,7 @@
-//! Every example of `manifests/examples`, from every node, in every form: what a change of the resolver, of the
-//! YAML reader or of the tables does to what people see.
+//! The output for every example of `manifests/examples`, from every node, in every format. Shows
+//! the effect of a change of the resolver, the YAML reader or the tables.
 //!
-//! `INSTA_UPDATE=always cargo test -p cli --test examples` after looking at the difference.
+//! To accept a difference: `INSTA_UPDATE=always cargo test -p cli --test examples`.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn read(example: &Path, node: &str) -> Offline {
         scheduler: topology_core::scheduler::Scheduler::Wrr,
         annotations: cli::args::AnnotationArgs::default(),
     };
-    // While the drain of the examples is in force, its ramp over.
+    // At this time the drain of the examples is active, and its ramp is over.
     let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();
     let read = Offline::read(
         &Origin::Files(example.to_owned()),
@@ -63,7 +63,7 @@ fn name(example: &Path) -> String {
     example.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// One text for each node, under a line with its name.
+/// One text for each node, after a line with its name.
 fn for_each_node(example: &Path, show: impl Fn(Offline, &str) -> String) -> String {
     let mut text = String::new();
     for node in nodes(example) {
@@ -73,7 +73,7 @@ fn for_each_node(example: &Path, show: impl Fn(Offline, &str) -> String) -> Stri
 }
 
 #[test]
-fn tables_of_every_example_are_as_they_were_and_fit_eighty_columns() {
+fn tables_of_every_example_are_unchanged_and_fit_eighty_columns() {
     for example in examples() {
         let text = for_each_node(&example, |offline, node| {
             let text = render::text(&offline.resolve().view(node), Some(80));
@@ -87,7 +87,7 @@ fn tables_of_every_example_are_as_they_were_and_fit_eighty_columns() {
 }
 
 #[test]
-fn ipvsadm_lines_of_every_example_are_as_they_were() {
+fn ipvsadm_lines_of_every_example_are_unchanged() {
     for example in examples() {
         let text = for_each_node(&example, |offline, _| {
             let resolved = offline.resolve();
@@ -104,7 +104,7 @@ fn ipvsadm_lines_of_every_example_are_as_they_were() {
 }
 
 #[test]
-fn json_of_every_example_is_as_it_was() {
+fn json_of_every_example_is_unchanged() {
     for example in examples() {
         let node = nodes(&example).into_iter().next().unwrap_or_default();
         let view = read(&example, &node).resolve().view(&node);

@@ -1,4 +1,4 @@
-//! `explain` of the examples, as a person at three in the morning reads it.
+//! `explain` of the examples, as a table for people and as JSON.
 
 #![expect(
     clippy::unwrap_used,
@@ -52,7 +52,7 @@ fn every_example_in_80_columns() {
 }
 
 #[test]
-fn a_drain_is_told_as_of_the_moment_that_is_given() {
+fn a_drain_is_explained_as_of_the_given_time() {
     for (moment, now) in [
         ("ramping", "2026-11-22T08:00:30Z"),
         ("drained", "2026-11-22T09:00:00Z"),
@@ -63,7 +63,7 @@ fn a_drain_is_told_as_of_the_moment_that_is_given() {
     }
 }
 
-/// A label that is called like the alias of another, which only `topologyKeys` can name.
+/// A label with the name of an alias, which only `topologyKeys` can contain.
 const LABEL_ZONE: &str = "
 apiVersion: v1
 kind: Node
@@ -87,7 +87,7 @@ endpoints: [{addresses: [10.244.0.1], nodeName: n2}]
 ";
 
 #[test]
-fn a_label_that_is_called_zone_is_not_taken_for_the_zone() {
+fn a_label_named_zone_is_not_the_zone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cluster.yaml");
     std::fs::write(&path, LABEL_ZONE).unwrap();
@@ -99,7 +99,7 @@ fn a_label_that_is_called_zone_is_not_taken_for_the_zone() {
 }
 
 #[test]
-fn json_holds_the_same_as_the_words() {
+fn json_has_the_same_content_as_the_text() {
     let json = explain("shop", "n1", "shop/cart", &["-o", "json"]);
     let view: serde_json::Value = serde_json::from_str(&json).unwrap();
     let words = explain("shop", "n1", "shop/cart", &[])
@@ -121,7 +121,7 @@ fn json_holds_the_same_as_the_words() {
     let alone = [&one["decidedBy"]["words"], &one["schedulerNote"]];
     for text in stages.chain(changes).chain(alone) {
         let text = text.as_str().unwrap();
-        assert!(words.contains(text), "{text:?} is missing in the words");
+        assert!(words.contains(text), "{text:?} is missing in the text");
     }
     assert_eq!(one["node"]["labels"]["example.com/rack"], "a1");
 }

@@ -1,5 +1,5 @@
-//! The agent on a real kernel: every test runs as root in a network namespace of its own inside a
-//! QEMU guest, started by `cargo xtask vm test`.
+//! The agent on a real kernel. Each test runs as root in its own network namespace inside a QEMU
+//! guest, started by `cargo xtask vm test`.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! In a real cluster of three nodes: `cargo xtask lab test` starts it and says where it is.
+//! Tests in a real cluster of three nodes, which `cargo xtask lab test` starts.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! `--cluster` names a pipe, a socket or a device: a pipe is read where it is read once, and nothing waits for ever.
+//! `--cluster` with a pipe, a socket or a device: commands that read once accept a pipe, and no
+//! command waits forever.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,8 +15,8 @@ use rustix::fs::{CWD, FileType, Mode};
 
 const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/examples/shop");
 
-/// Exit code, output and errors of a line of bash, in which `$I` is the program and `$SHOP` the example; 124 if it had to
-/// be stopped.
+/// Exit code, output and errors of a line of bash. `$I` is the program, `$SHOP` the example; 124
+/// means a timeout.
 fn bash(line: &str) -> (Option<i32>, String, String) {
     let output = Command::new("timeout")
         .args(["60", "bash", "-c", line])
@@ -46,7 +47,7 @@ fn a_pipe_is_read_as_the_file_behind_it() {
         let (code, piped, errors) = bash(&format!("$I {command} --cluster <({cat})"));
         assert_eq!(code, Some(0), "{errors}");
         assert!(!piped.is_empty());
-        // A file's name may be shown; nothing else differs.
+        // Only the file's name may differ.
         assert_eq!(piped.lines().count(), expected.lines().count(), "{piped}");
     }
 }
@@ -67,7 +68,7 @@ fn a_pipe_with_a_name_is_refused_as_it_may_have_no_writer() {
 }
 
 #[test]
-fn what_reads_the_cluster_twice_takes_no_pipe() {
+fn commands_that_read_the_cluster_twice_refuse_a_pipe() {
     let set = "simulate shop/cart --set 'shop/cart:keys=zone,*'";
     let cat = "for file in \"$SHOP\"/*.yaml; do echo ---; cat \"$file\"; done";
     for line in [
@@ -85,7 +86,7 @@ fn what_reads_the_cluster_twice_takes_no_pipe() {
 }
 
 #[test]
-fn the_agent_follows_no_pipe() {
+fn the_agent_refuses_a_pipe() {
     let (code, _, errors) = bash("$I agent --node n1 --cluster <(cat \"$SHOP\"/*.yaml)");
     assert_eq!(code, Some(2), "{errors}");
     assert!(
@@ -113,7 +114,7 @@ fn a_device_or_a_socket_is_refused() {
 }
 
 #[test]
-fn a_pipe_inside_a_folder_is_passed_over_with_a_warning() {
+fn a_pipe_inside_a_folder_is_skipped_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     for file in fs::read_dir(SHOP).unwrap() {
         let file = file.unwrap();
@@ -126,7 +127,7 @@ fn a_pipe_inside_a_folder_is_passed_over_with_a_warning() {
     assert!(text.contains("10.96.0.10"), "{text}");
     assert!(errors.contains("pipe.yaml"), "{errors}");
     assert!(
-        errors.contains("this is a pipe (FIFO) and is not read; replace it by a file"),
+        errors.contains("this is a pipe (FIFO) and is not read; replace it with a file"),
         "{errors}"
     );
 }

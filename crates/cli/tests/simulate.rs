@@ -1,4 +1,4 @@
-//! `simulate` as a person or a script meets it, and its page as a browser does.
+//! `simulate` as users and scripts run it, and its page in a browser.
 
 #![expect(
     clippy::unwrap_used,
@@ -52,7 +52,7 @@ fn every_example_as_a_table_of_80_columns() {
         "policy-thresholds",
         "drain",
     ] {
-        // While the drain of the example is in force.
+        // At this time the drain of the example is active.
         let now = ["--price", "0.02", "--now", "2026-11-22T09:00:00Z"];
         let table = text(&simulate(example, &now));
         let widest = table.lines().map(|line| line.chars().count()).max();
@@ -62,7 +62,7 @@ fn every_example_as_a_table_of_80_columns() {
 }
 
 #[test]
-fn a_change_stands_beside_what_is() {
+fn a_change_is_shown_beside_the_present_state() {
     let changed = [
         "--set",
         "shop/cart:weights=zone=90,*=10",
@@ -96,7 +96,7 @@ fn annotations_that_are_not_named_stay() {
 }
 
 #[test]
-fn annotations_that_are_tried_stand_beside_topology_keys_as_real_ones_do() {
+fn tried_annotations_combine_with_topology_keys_as_real_ones() {
     let policies = |keys: &str, annotations: &str, set: &str| {
         let folder = tempfile::tempdir().unwrap();
         let text = format!(
@@ -180,7 +180,7 @@ spec:
 }
 
 #[test]
-fn a_service_that_nobody_programs_is_told() {
+fn a_service_that_is_not_programmed_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
     let read = |name: &str| fs::read_to_string(shop.join(name)).unwrap();
@@ -227,14 +227,15 @@ fn measured_rates_weigh_nodes_and_make_gib() {
     ));
     let view: serde_json::Value = serde_json::from_str(&output).unwrap();
     let total = &view["total"]["asIs"];
-    // From n1 5 % of 10 GiB leave zone a; from n3 the level zone is empty, so 20 % of 30 GiB leave zone b.
+    // From n1 5 % of 10 GiB leave zone a; from n3 the level zone is empty, so 20 % of 30 GiB leave
+    // zone b.
     let gib = total["crossGib"].as_f64().unwrap();
     assert!((gib - 6.5).abs() < 1e-9, "{gib}");
     assert!((total["cost"].as_f64().unwrap() - 13.0).abs() < 1e-9);
 }
 
 #[test]
-fn what_is_not_there_is_one_clear_sentence_and_exit_2() {
+fn a_missing_object_is_one_clear_sentence_and_exit_2() {
     let cases: [(&[&str], &[&str]); 10] = [
         (&["--drain", "zone=x"], &["no Node has zone=x", "a, b, c"]),
         (&["--drain", "*=x"], &["zone=b"]),
@@ -279,7 +280,8 @@ fn what_is_not_there_is_one_clear_sentence_and_exit_2() {
     }
 }
 
-/// The page in a browser, which `cargo xtask test` installs: its script runs, and its text is the table's.
+/// Opens the page in chromium, which `cargo xtask test` installs. Its script must run, and its text
+/// must match the table.
 #[test]
 fn the_page_opens_in_a_browser_without_an_error() {
     let page = text(&simulate(

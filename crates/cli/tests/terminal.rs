@@ -1,4 +1,4 @@
-//! What others write into objects is shown by every command, and commands no terminal.
+//! Hostile text in objects cannot control the terminal, whatever the command.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,11 +11,11 @@ use std::process::{Command, Output, Stdio};
 
 use cluster::text::is_hidden;
 
-/// A title for the window, a cleared screen, a forged row, and text that reads backwards, as JSON and YAML escape them.
+/// A window title, a cleared screen, a forged row, and reversed text, as escaped in JSON and YAML.
 const ATTACK: &str =
     r"a\u001b]0;owned\u0007\u001b[2J\n  node   6.6.6.6:8080   forged\r\u202edesrever\u2028\u009b2J";
 
-/// A shop of which others may write the slices, and of which somebody gives the rest as a file.
+/// A shop with hostile text in all objects.
 fn cluster() -> String {
     let mut text = String::new();
     for name in ["n1", "n2"] {
@@ -64,7 +64,7 @@ fn harmless(bytes: &[u8]) {
 }
 
 #[test]
-fn a_zone_that_commands_the_terminal_is_refused_with_a_warning_and_shown_by_no_command() {
+fn a_zone_with_control_characters_is_refused_with_a_warning_and_never_shown() {
     let commands: [&[&str]; 8] = [
         &["render", "--node", "n1"],
         &["render", "--node", "n1", "-o", "save"],
@@ -86,7 +86,7 @@ fn a_zone_that_commands_the_terminal_is_refused_with_a_warning_and_shown_by_no_c
     let warnings = String::from_utf8(output.stderr).unwrap();
     let refused = "endpoints[0].zone: `a\\u{1b}]0;owned\\u{7}";
     assert!(warnings.contains(refused), "{warnings}");
-    // The Node says where the endpoint is.
+    // The zone comes from the Node instead.
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("10.244.1.2:8080  n1    a"), "{table}");
 }

@@ -1,9 +1,9 @@
-//! Nodes that claim an address inside a Service range as their own.
+//! Warns about Nodes that claim an address inside a Service range as their own.
 //!
-//! A kubelet writes the addresses of its Node itself, so such a claim is either a mistake in the ranges or an attempt to
-//! take a Service away. It has no effect on other nodes, and the operator should know of it.
+//! A kubelet writes the addresses of its own Node, so such a claim is a mistake in the ranges or an
+//! attempt to hijack a Service. Other nodes ignore the address; the operator must know about it.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ use crate::object::{Kind, ObjectKey};
 use crate::unused_policies::FileLine;
 use crate::warning::{Code, Warning};
 
-/// How many Nodes are named.
+/// The largest number of Nodes with a warning.
 const NAMED: usize = 10;
 
-/// One warning for each of the first Nodes by name that claim such addresses; `place` says where an object is written, if
-/// that is known.
+/// Returns a warning for each of the first Nodes, by name, that claim such addresses. `place`
+/// returns the file and line of an object, if known.
 pub fn warnings(
     snapshot: &Snapshot,
     place: impl Fn(&ObjectKey) -> Option<FileLine>,
@@ -35,7 +35,7 @@ pub fn warnings(
         .collect()
 }
 
-/// The warning about one Node, if it claims such addresses.
+/// Returns a warning if this Node claims such addresses.
 pub fn warning_of(snapshot: &Snapshot, node: &Arc<str>) -> Option<Warning> {
     let addresses = snapshot.node(node)?.addresses.iter().copied();
     let claimed: Vec<IpAddr> = addresses

@@ -1,30 +1,29 @@
-//! The time by which objects are judged: read when an object is judged, never kept.
+//! The time that objects are checked against: read for each object, never stored.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Gives the time, in milliseconds since 1970, or nothing where the time is not known. Clones give the same time; the
-/// default is the clock of this machine.
+/// Returns the time in milliseconds since 1970, or `None` if it is not known. Clones return the
+/// same time. The default is the clock of this machine.
 #[derive(Clone)]
 pub struct Clock(Option<Arc<dyn Fn() -> i64 + Send + Sync>>);
 
 impl Clock {
-    /// The clock of this machine.
     pub fn system() -> Self {
         Self::reading(|| jiff::Timestamp::now().as_millisecond())
     }
 
-    /// A clock that stands at `now`; without it the time is not known.
+    /// A clock that always returns `now`.
     pub fn at(now: Option<i64>) -> Self {
         now.map_or(Self(None), |now| Self::reading(move || now))
     }
 
-    /// A clock that calls `read` for each time it is asked for.
+    /// A clock that calls `read` for each [`now`](Self::now).
     pub fn reading(read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(read)))
     }
 
-    /// Reads the clock; `None` if the time is not known.
+    /// In milliseconds since 1970; `None` if the time is not known.
     pub fn now(&self) -> Option<i64> {
         self.0.as_ref().map(|read| read())
     }

@@ -1,11 +1,11 @@
-//! One object of a text into the domain's words, and what was wrong with it on the way.
+//! Converts one object into a value of `topology-core`, and collects its warnings.
 //!
-//! Converting never fails: a bad field is reported and counts as absent, a bad port or endpoint is
-//! left out, and only an object of which nothing useful is left is [`Outcome::Invalid`].
-//! The rules are those of kube-proxy's input handling (`KP-IN-..`), and of the API server's
-//! validation where a file could hold what the API server would have refused.
+//! Conversion never fails: a bad field is reported and treated as absent, a bad port or endpoint is
+//! skipped, and an object is [`Outcome::Invalid`] only if nothing useful is left of it.
+//! The rules are those of kube-proxy's input handling (`KP-IN-..`), and those of the API server's
+//! validation, because a file may hold objects that an API server refuses.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod address;
@@ -44,23 +44,21 @@ pub use label_keys::refused_label;
 pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;
 
-/// What converting needs besides the object.
+/// The state that the conversions of a source share.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
-    /// The texts that objects share.
     pub(crate) interner: Interner,
-    /// Read for each object that is judged; what depends on the time is not judged if it is not known.
+    /// Read for each object. If the time is not known, rules about the time are not checked.
     pub(crate) clock: Clock,
-    /// What is kept of some Nodes; of others everything is.
+    /// Which labels of the other Nodes to keep; `None` keeps all labels.
     pub(crate) others: Option<OtherNodes>,
-    /// The labels that annotations may use besides those that are always known; any if it is not said.
+    /// The labels that annotations may use, besides the built-in ones; `None` allows all labels.
     pub(crate) annotation_keys: Option<BTreeSet<Arc<str>>>,
-    /// What the aliases of files stand for.
+    /// Limits what the aliases of all files expand to.
     pub(crate) aliases: Aliases,
 }
 
 impl Context {
-    /// Objects that are judged by `clock`, and whose annotations may use `annotation_keys`; any if it is not said.
     pub(crate) fn judging(clock: Clock, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Self {
         Self {
             clock,
@@ -70,7 +68,7 @@ impl Context {
     }
 }
 
-/// All Nodes but one, and the labels that are kept of them.
+/// The labels to keep of each Node except `own`.
 #[derive(Debug)]
 pub(crate) struct OtherNodes {
     pub(crate) own: Arc<str>,
@@ -78,39 +76,37 @@ pub(crate) struct OtherNodes {
 }
 
 impl OtherNodes {
-    /// The labels that are kept of a Node, if it is not all of them.
+    /// The labels to keep of a Node; `None` means all.
     fn kept_of(&self, node: &str) -> Option<&BTreeSet<Arc<str>>> {
         (*self.own != *node).then_some(&self.keys)
     }
 }
 
-/// What became of one object.
+/// The result of converting one object.
 #[derive(Debug)]
 pub(crate) struct Converted {
     /// The object's first line.
     pub(crate) line: u32,
     pub(crate) outcome: Outcome,
-    /// When it can be used as it is, in milliseconds since 1970, if it only is too early for it.
+    /// Milliseconds since 1970 when the object becomes valid, if it is only too early.
     pub(crate) usable_at: Option<i64>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// What an object turned out to be.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It can be used.
     Object(Object),
-    /// It is sound and none of our business.
+    /// Valid, but not used by this program.
     Ignored(ObjectKey, Ignored),
-    /// It is one of ours and cannot be used as it is; a warning says why.
+    /// Not valid; a warning says why.
     Invalid(ObjectKey),
-    /// It is of another kind, to be counted under this name.
+    /// Of a kind that this program does not read; counted under this name.
     OtherKind(String),
-    /// It cannot be told which object it is; a warning says why.
+    /// Without a usable kind or name; a warning says why.
     Unknown,
 }
 
-/// Converts one object, found in `file`.
+/// Converts one object of `file`.
 pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Converted {
     let root = object_tree::Field::root(node);
     let mut report = Report::new(file, node.line, Subject::File);
@@ -145,7 +141,7 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Con
     }
 }
 
-/// Converts a `TopologyMap`, and tells its name; no map if it cannot be used as it is.
+/// Converts a `TopologyMap`. Returns its name, and no map if it is not valid.
 pub(crate) fn node_map(
     node: &Node,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! What a source says, and in which order it may say it.
+//! The events that a source sends, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,66 +6,64 @@ use std::sync::Arc;
 use crate::object::{Ignored, Object, ObjectKey};
 use crate::warning::Warning;
 
-/// One thing that a source says about the cluster.
+/// A change of the cluster, as a source reports it.
 ///
-/// A source begins with `Begin`, then names everything that exists, then says `Complete`; from
-/// there on it tells changes. It may begin again at any time, even before `Complete`. What it says
-/// before `Complete` it may also take back before it: a file is told while it is read, and may turn
-/// out to be broken further down.
+/// A source sends `Begin`, then an event for each object that exists, then `Complete`, and after
+/// that only changes. It may send `Begin` again at any time, even before `Complete`. Before
+/// `Complete` it may delete an object again: it sends the objects of a file while it reads the
+/// file, and the file may be broken further down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A full list follows. What it does not name by its `Complete` does not exist any more.
+    /// A full list follows. An object without an event before `Complete` no longer exists.
     Begin,
     /// The object exists with this content. Objects come in any order.
     Apply(Object),
-    /// The object exists and is none of our business; an earlier version of it may have been.
+    /// The object exists, and this program does not use it. It may have used an earlier version.
     Ignore(ObjectKey, Ignored),
-    /// The object exists but cannot be used as it is now: its last good version stays.
+    /// The object exists but is not valid now: its last good version stays in use.
     Keep(ObjectKey),
-    /// The object does not exist any more.
     Delete(ObjectKey),
-    /// These labels of Nodes are used and not read yet: nobody knows which Nodes have them.
+    /// Objects use these labels of Nodes, and it is not known yet which Nodes have them.
     Unread(BTreeSet<Arc<str>>),
-    /// The full list since the last `Begin` has ended.
+    /// The full list that began with the last `Begin` has ended.
     Complete(Completeness),
 }
 
-/// Whether a full list names everything there is.
+/// Whether a full list contains every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Completeness {
-    /// Everything was read: what was not named does not exist.
+    /// Everything was read: an object that is not in the list does not exist.
     Whole,
-    /// Some file has not been readable since the start, and nobody knows what is in it: what was
-    /// read can be used, but nothing found in the kernel may be removed as unknown yet.
-    /// `Complete(Whole)` follows when every file could be read once.
+    /// Some file was never readable, so its content is unknown. The objects that were read can be
+    /// used, but nothing in the kernel may be removed as unknown yet. `Complete(Whole)` follows
+    /// when every file was read once.
     Partial,
 }
 
-/// What is to be said about one file. It replaces everything said about that file before.
+/// The warnings about one file. Replaces the last report on that file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
     /// The file as the user named it.
     pub file: Arc<str>,
-    /// What is wrong in it, in the order of its lines.
+    /// In the order of lines.
     pub warnings: Vec<Warning>,
-    /// How many objects of kinds that are not read it holds, by kind (and API group, if any).
+    /// The number of objects of kinds that this program does not read, by kind (and API group, if
+    /// any).
     pub skipped: BTreeMap<Arc<str>, usize>,
 }
 
-/// Events that were caused together, in the order to apply them.
+/// Events with the same cause, in the order to apply them.
 ///
-/// A batch is never empty. It is at most a few hundred events long, so one change may be spread
-/// over several.
+/// A batch is never empty and has at most a few hundred events, so one change may be spread over
+/// several batches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// What the source says.
     pub events: Vec<Event>,
-    /// What there is to say about files.
     pub reports: Vec<FileReport>,
 }
 
 impl FileReport {
-    /// A report that there is nothing to say (any more).
+    /// A report without warnings, which clears the last one.
     pub(crate) fn empty(file: &Arc<str>) -> Self {
         Self {
             file: Arc::clone(file),
@@ -74,7 +72,7 @@ impl FileReport {
         }
     }
 
-    /// A report that is one warning about the file as a whole.
+    /// A report with one warning about the file as a whole.
     pub(crate) fn of(warning: Warning) -> Self {
         Self {
             file: Arc::clone(&warning.file),

@@ -1,6 +1,6 @@
-//! Events into a [`Snapshot`], and the gate that keeps half a list from being acted upon.
+//! Applies events to a [`Snapshot`], and reports when the first full list has ended.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 #[cfg(test)]
@@ -17,26 +17,25 @@ use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::warning::Warning;
 
-/// Everything that is known of the cluster.
+/// The known state of the cluster.
 ///
-/// Feed it [`Batch`]es in the order in which they came. Until [`Index::completeness`] is there, the
-/// snapshot is a part of the cluster and nothing may be programmed from it.
+/// Apply [`Batch`]es in the order in which they came. While [`Index::completeness`] is `None`, the
+/// snapshot holds only a part of the cluster and must not be programmed.
 #[derive(Debug, Default)]
 pub struct Index {
     snapshot: Snapshot,
-    /// What existed when the list that is being read began, and was not named in it yet.
+    /// Objects that existed at the last `Begin` and have had no event since.
     unnamed: FxHashSet<ObjectKey>,
     completeness: Option<Completeness>,
     ignored: BTreeMap<ObjectKey, Ignored>,
     reports: BTreeMap<Arc<str>, FileReport>,
     cidrs: BTreeMap<Arc<str>, Vec<IpNetwork>>,
-    /// Where Service addresses come from while no object says it.
+    /// The ranges of Service addresses, used while there is no `ServiceCIDR` object.
     default_cidrs: Vec<IpNetwork>,
 }
 
 impl Index {
-    /// An index that knows nothing yet. `service_cidrs` counts as long as the cluster has no
-    /// `ServiceCIDR` object.
+    /// `service_cidrs` is used while the cluster has no `ServiceCIDR` object.
     pub fn new(service_cidrs: Vec<IpNetwork>) -> Self {
         let mut index = Self {
             default_cidrs: service_cidrs,
@@ -46,7 +45,7 @@ impl Index {
         index
     }
 
-    /// Takes what a source says and returns the warnings that were not there before.
+    /// Applies a batch and returns the warnings that are new.
     pub fn apply(&mut self, batch: Batch) -> Vec<Warning> {
         let Batch { events, reports } = batch;
         for event in events {
@@ -58,37 +57,35 @@ impl Index {
             .collect()
     }
 
-    /// Whether a full list was read at least once, and whether it named everything.
+    /// `None` until a full list has ended.
     pub fn completeness(&self) -> Option<Completeness> {
         self.completeness
     }
 
-    /// What is known of the cluster.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// What is known of the cluster, for taking note of what changed.
+    /// The snapshot, to take its record of changes.
     pub fn snapshot_mut(&mut self) -> &mut Snapshot {
         &mut self.snapshot
     }
 
-    /// Takes the snapshot out.
     pub fn into_snapshot(self) -> Snapshot {
         self.snapshot
     }
 
-    /// The objects that are sound and none of our business, and why.
+    /// The valid objects that this program does not use, and why.
     pub fn ignored(&self) -> &BTreeMap<ObjectKey, Ignored> {
         &self.ignored
     }
 
-    /// Everything that is wrong in the input now, by file and line.
+    /// All current warnings, by file and line.
     pub fn warnings(&self) -> impl Iterator<Item = &Warning> {
         self.reports.values().flat_map(|report| &report.warnings)
     }
 
-    /// How many objects of kinds that are not read there are, by kind.
+    /// The number of objects of kinds that this program does not read, by kind.
     pub fn skipped(&self) -> BTreeMap<Arc<str>, usize> {
         let mut sum = BTreeMap::new();
         for (kind, count) in self.reports.values().flat_map(|report| &report.skipped) {
@@ -124,7 +121,6 @@ impl Index {
         }
     }
 
-    /// The keys of all objects that exist.
     fn existing(&self) -> impl Iterator<Item = ObjectKey> + '_ {
         let snapshot = &self.snapshot;
         let nodes = snapshot.nodes().map(|node| (Kind::Node, &node.name));
@@ -151,7 +147,7 @@ impl Index {
             .chain(self.ignored.keys().cloned())
     }
 
-    /// Ends a list: what it did not name has gone, whichever earlier list had named it.
+    /// Ends a list: deletes each object that is not in it, even if an interrupted list had it.
     fn complete(&mut self, completeness: Completeness) {
         for key in std::mem::take(&mut self.unnamed) {
             self.event(Event::Delete(key));
@@ -211,7 +207,7 @@ impl Index {
         self.snapshot.set_service_cidrs(cidrs);
     }
 
-    /// Takes what is said of a file and returns what was not said before.
+    /// Stores the report on a file and returns its warnings that are new.
     fn report(&mut self, report: FileReport) -> Vec<Warning> {
         let before = self.reports.remove(&report.file);
         let before = before.map(|report| report.warnings).unwrap_or_default();
@@ -223,7 +219,7 @@ impl Index {
     }
 }
 
-/// The warnings in `now` that were not in `before`, wherever they stand in the file.
+/// The warnings in `now` that were not in `before`. A warning whose line moved is not new.
 fn news(before: &[Warning], now: &[Warning]) -> Vec<Warning> {
     let before: FxHashSet<_> = before.iter().map(Warning::gist).collect();
     now.iter()

@@ -1,4 +1,5 @@
-//! One copy of each value that many objects repeat: node, zone, namespace and port names, labels, policies.
+//! Shares one copy of each value that many objects repeat: node, zone, namespace and port names,
+//! labels, policies.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use topology_core::policy::Policy;
 
 /// Tables of shared values.
 ///
-/// With 100,000 endpoints on 100 nodes in 3 zones, this is the difference between 200,000 small
-/// allocations and 103; and 10,000 Services seldom have more than a handful of policies.
+/// With 100,000 endpoints on 100 nodes in 3 zones, they replace 200,000 small allocations by 103.
+/// 10,000 Services rarely have more than a few different policies.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     texts: Pool<str>,
@@ -17,7 +18,6 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// The shared copy of `text`.
     pub(crate) fn text(&mut self, text: &str) -> Arc<str> {
         self.texts.known(text).unwrap_or_else(|| {
             let new = text.into();
@@ -25,24 +25,22 @@ impl Interner {
         })
     }
 
-    /// The shared copy of `policy`.
     pub(crate) fn policy(&mut self, policy: Policy) -> Arc<Policy> {
         let known = self.policies.known(&policy);
         known.unwrap_or_else(|| self.policies.add(policy.into()))
     }
 
-    /// Forgets the values that only these tables still hold, when enough were added to be worth it.
+    /// Drops the values that only these tables still hold, if a table has grown enough.
     pub(crate) fn sweep(&mut self) {
         self.texts.sweep();
         self.policies.sweep();
     }
 }
 
-/// A table of shared values of one type.
 #[derive(Debug)]
 struct Pool<T: ?Sized> {
     values: FxHashSet<Arc<T>>,
-    /// The number of values at which to look for ones that nobody uses any more.
+    /// Unused values are dropped when the table has this many values.
     sweep_at: usize,
 }
 

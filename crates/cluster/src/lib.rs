@@ -1,24 +1,25 @@
-//! What the cluster says: Kubernetes YAML or an API server in, a [`Snapshot`](topology_core::snapshot::Snapshot) and
-//! what changed in it out.
+//! Turns Kubernetes YAML, or the objects of an API server, into a
+//! [`Snapshot`](topology_core::snapshot::Snapshot) and a record of what changed in it.
 //!
 //! ```text
-//!  files ──> source ──> yaml ──> convert ──> catalog ──> Event ──> index ──> Snapshot + Dirty
-//!  folder    (what      (text    (object to   (what was   (Begin,   (gate:     for topology-core
-//!  stdin      changed)   to       domain       told        Apply,    nothing
-//!                        tree)    value +      before)     Delete,   before
-//!  API ─────> api ─────> answer ─> warnings) ─> hub ──>    Complete) Complete)
-//!  server     (lists,                          (the same
-//!              streams)                         for lists)
+//!  file, folder, stdin ──> source ──> convert ──> catalog ───┐
+//!                                                            ├─> Event ──> index ──> Snapshot
+//!  API server ───────────> api ─────> convert ──> reflector ─┘                       + Dirty
 //! ```
 //!
-//! Start reading at [`source`] (how files are read and watched), [`api`] (the same for an API server), [`event`]
-//! (what a source may say, and in which order) and [`index`] (what becomes of it).
+//! - `convert` turns an object into a value of `topology-core`, and reports warnings.
+//! - `catalog` and `reflector` compare objects with the last ones, and send the difference as
+//!   events: `Begin`, `Apply`, `Delete`, `Complete`.
+//! - `index` applies the events. The snapshot must not be used before the first `Complete`.
 //!
-//! Nothing in the input stops the program: a bad field, endpoint, port or object is left out and
-//! gives a [`warning::Warning`] with file, line, object, field and remedy, and the rest goes on.
+//! Start reading at [`source`] (files), [`api`] (API server), [`event`] (the events and their
+//! order) and [`index`].
 //!
-//! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
-//! and writes to no file and to no API server.
+//! Invalid input never stops the program: a bad field, endpoint, port or object is skipped, gives a
+//! [`warning::Warning`] with file, line, object, field and remedy, and all other input is used.
+//!
+//! This crate does not decide about traffic (`topology-core` does), does not access the kernel, and
+//! does not write to files or to an API server.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 

@@ -1,6 +1,6 @@
-//! The objects that this program understands, in the domain's words.
+//! The Kubernetes objects that this program uses, as values of `topology-core`.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::fmt;
@@ -10,7 +10,7 @@ use topology_core::model::{
     Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, TopologyPolicy,
 };
 
-/// The kinds of objects that are read. Every other kind is skipped and counted.
+/// The kinds that this program reads. Objects of other kinds are skipped and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `v1` Node.
@@ -32,7 +32,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of the kind in YAML.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Node => "Node",
@@ -46,7 +45,6 @@ impl Kind {
         }
     }
 
-    /// Whether objects of the kind live in a namespace.
     pub(crate) fn is_namespaced(self) -> bool {
         matches!(
             self,
@@ -61,19 +59,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What tells one object from another: its kind and its name.
-///
-/// The namespace is empty for kinds that have none.
+/// Identifies an object. The namespace is empty for cluster-scoped kinds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// The object's kind.
     pub kind: Kind,
-    /// The object's namespace and name.
     pub name: ObjectName,
 }
 
 impl ObjectKey {
-    /// The key of an object that lives in a namespace.
     pub(crate) fn namespaced(kind: Kind, name: &ObjectName) -> Self {
         Self {
             kind,
@@ -81,7 +74,7 @@ impl ObjectKey {
         }
     }
 
-    /// The key of an object that lives in no namespace.
+    /// The key of a cluster-scoped object.
     pub fn global(kind: Kind, name: &Arc<str>) -> Self {
         Self {
             kind,
@@ -89,7 +82,7 @@ impl ObjectKey {
         }
     }
 
-    /// The key of a policy, which lives in a namespace or in none.
+    /// The key of a `TopologyPolicy` or `ClusterTopologyPolicy`.
     pub(crate) fn of_policy(policy: &TopologyPolicy) -> Self {
         let TopologyPolicy {
             namespace, name, ..
@@ -121,45 +114,36 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// A `ServiceCIDR`: ranges that Service addresses are taken from.
+/// The ranges of Service addresses in a `ServiceCIDR` object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServiceCidr {
-    /// The object's name.
     pub name: Arc<str>,
-    /// One range for each address family, at most two.
+    /// At most one range for each address family.
     pub cidrs: Vec<IpNetwork>,
 }
 
-/// A Namespace: what policies of the cluster select it by.
+/// A Namespace, with the labels that a `ClusterTopologyPolicy` selects by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Namespace {
-    /// The object's name.
     pub name: Arc<str>,
-    /// `metadata.labels`.
     pub labels: Labels,
 }
 
-/// An object that can be used.
+/// A valid object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Object {
-    /// A node of the cluster.
     Node(Node),
-    /// A Service with at least one cluster IP.
+    /// Has at least one cluster IP.
     Service(Service),
-    /// Endpoints of one Service and one address family.
+    /// Holds endpoints of one Service and one address family.
     EndpointSlice(EndpointSlice),
-    /// Ranges of Service addresses.
     ServiceCidr(ServiceCidr),
-    /// A namespace and its labels.
     Namespace(Namespace),
-    /// A policy of a namespace or of the cluster.
     Policy(Box<TopologyPolicy>),
-    /// Domains that take no new connections for a while.
     Drain(Drain),
 }
 
 impl Object {
-    /// The object's kind and name.
     pub fn key(&self) -> ObjectKey {
         let (kind, name) = match self {
             Self::Node(node) => return ObjectKey::global(Kind::Node, &node.name),
@@ -176,14 +160,14 @@ impl Object {
     }
 }
 
-/// Why a sound object is none of this program's business.
+/// Why this program does not use a valid object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ignored {
     /// `clusterIP: None`, or the label `service.kubernetes.io/headless`: clients use the endpoints.
     Headless,
     /// `type: ExternalName`: a DNS alias.
     ExternalName,
-    /// The label `service.kubernetes.io/service-proxy-name` gives it to another proxy.
+    /// The label `service.kubernetes.io/service-proxy-name` assigns it to another proxy.
     OtherProxy,
     /// The Service has no cluster IP yet.
     NoClusterIp,

@@ -1,8 +1,8 @@
-//! Where the cluster's objects come from: [`read`] a file, a folder or standard input once, or
-//! [`watch()`] it.
+//! Reads the cluster's objects from a file, a folder or standard input: [`read`] once, [`watch()`]
+//! continuously.
 //!
-//! Both go through the same steps: list the files, parse what changed in them, compare with what
-//! was told before, tell the difference. `read` feeds the events to an [`Index`] at once.
+//! Both list the files, parse the parts that changed, compare the objects with those reported
+//! before, and send the difference as events. `read` applies the events to an [`Index`] at once.
 
 mod aliases;
 mod annotations;
@@ -48,21 +48,22 @@ pub use annotations::annotations;
 pub use leaves::{Leaf, leaves};
 pub use watch::{Watch, watch};
 
-/// What standard input is called in warnings.
+/// The name of standard input in warnings.
 const STDIN: &str = "<stdin>";
 
-/// How many bytes are read of what can be read only once: some 20 times what a cluster of 5,000 nodes is.
+/// The limit in bytes for a pipe or standard input: about 20 times a cluster of 5,000 nodes.
 const MOST_OF_STREAM: u64 = 1 << 30;
 
-/// What the files do not say themselves.
+/// Facts that the files do not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where Service addresses come from, if no `ServiceCIDR` object says it.
+    /// The ranges of Service addresses, used while there is no `ServiceCIDR` object.
     pub service_cidrs: Vec<IpNetwork>,
-    /// Milliseconds since 1970: drains may not end more than 72 hours after it, and those that have ended give a warning.
-    /// If it is not known, they may not end more than 72 hours after their creation.
+    /// Milliseconds since 1970, if known. A drain must end within 72 hours of this time, or else
+    /// of its creation. A drain that has ended gives a warning.
     pub now: Option<i64>,
-    /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
+    /// The labels that annotations of Services may use, besides the built-in ones. `None` allows
+    /// all labels.
     pub annotation_keys: Option<BTreeSet<Arc<str>>>,
 }
 
@@ -72,61 +73,45 @@ impl Options {
     }
 }
 
-/// A cluster that was read once.
+/// The result of reading a cluster once.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The cluster.
     pub snapshot: Snapshot,
-    /// Everything that is wrong in the input, by file and line.
+    /// Sorted by file and line.
     pub warnings: Vec<Warning>,
-    /// How many objects of kinds that are not read there were, by kind.
+    /// The number of objects of kinds that this program does not read, by kind.
     pub skipped: BTreeMap<Arc<str>, usize>,
-    /// The objects that are sound and none of our business, and why.
+    /// The valid objects that this program does not use, and why.
     pub ignored: BTreeMap<ObjectKey, Ignored>,
-    /// `Partial` when some file could not be used at all; a warning names it.
+    /// `Partial` if some file could not be used at all; a warning names the file.
     pub completeness: Completeness,
 }
 
 /// Why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The path cannot be looked at.
+    /// The path does not exist, or cannot be accessed.
     #[error("{}: {source}; name an existing file or folder, or - for standard input", path.display())]
-    Path {
-        /// The path as given.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    Path { path: PathBuf, source: io::Error },
     /// A pipe cannot be followed.
     #[error("{}: this is a pipe, which can be read only once; name a file or folder to follow, or - for standard input", path.display())]
-    Pipe {
-        /// The path as given.
-        path: PathBuf,
-    },
+    Pipe { path: PathBuf },
     /// The folder holds nothing to read.
-    #[error("{}: no file in this folder ends in .yaml, .yml or .json; add one or name another folder", path.display())]
-    NoFiles {
-        /// The path as given.
-        path: PathBuf,
-    },
-    /// Not one file could be used. The warnings say why; there is at least one.
+    #[error("{}: no file in this folder ends in .yaml, .yml or .json; add a file or name another folder", path.display())]
+    NoFiles { path: PathBuf },
+    /// No file could be used. There is at least one warning, which says why.
     #[error("{}", Lines(.warnings))]
-    Unusable {
-        /// One for each file.
-        warnings: Vec<Warning>,
-    },
-    /// Changes cannot be noticed.
+    Unusable { warnings: Vec<Warning> },
+    /// The operating system cannot report changes.
     #[error("{}: cannot be watched: {message}", path.display())]
     Watch {
-        /// The path as given.
         path: PathBuf,
-        /// What is in the way, and what helps.
+        /// The problem and the remedy.
         message: String,
     },
 }
 
-/// Warnings, one a line.
+/// Prints one warning per line.
 struct Lines<'a>(&'a [Warning]);
 
 impl std::fmt::Display for Lines<'_> {
@@ -139,8 +124,8 @@ impl std::fmt::Display for Lines<'_> {
 
 /// Reads a file, every YAML and JSON file below a folder, a pipe, or standard input (`-`).
 ///
-/// What is wrong in a file gives warnings, and everything else goes on. It is an error only when
-/// nothing could be used at all: no such path, no file in the folder, or every file refused.
+/// A problem in a file gives a warning, and everything else is used. Fails only if nothing can be
+/// used: the path does not exist, the folder has no such file, or every file is refused.
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
@@ -155,7 +140,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     finish(index, &catalog, options.now)
 }
 
-/// Whether there is a file or folder at `path` that can be followed; standard input (`-`) is always there.
+/// Checks that `path` is a file or folder that can be followed. Standard input (`-`) always passes.
 pub fn check(path: &Path) -> Result<(), ReadError> {
     let root = match SourcePath::new(path) {
         SourcePath::Stdin => return Ok(()),
@@ -166,7 +151,7 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
     usable.map_err(|source| ReadError::Path { path: root, source })
 }
 
-/// Whether what is at `path` can be read only once: standard input (`-`) or a pipe.
+/// Whether `path` can be read only once: standard input (`-`) or a pipe.
 pub fn is_read_once(path: &Path) -> bool {
     matches!(
         SourcePath::new(path),
@@ -174,7 +159,7 @@ pub fn is_read_once(path: &Path) -> bool {
     )
 }
 
-/// Reads a text that is called `name` in warnings.
+/// Reads `text`. Warnings use `name` as the name of the file.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut memory = Memory {
@@ -187,7 +172,7 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
     finish(index, &catalog, options.now)
 }
 
-/// Tells what is at `root` as one full list. Returns what is known of the files.
+/// Sends the objects at `root` as one full list.
 fn tell_path(
     root: &Path,
     context: Context,
@@ -213,12 +198,12 @@ fn tell_path(
     ))
 }
 
-/// Tells what standard input says, read to its end, as one full list.
+/// Reads standard input to its end, and sends it as one full list.
 fn tell_stdin(context: Context, tell: &mut dyn FnMut(Batch)) -> Catalog {
     tell_stream(STDIN.into(), Ok(io::stdin().lock()), context, tell)
 }
 
-/// Tells what can be read only once, read to its end, as one full list.
+/// Reads a pipe or standard input to its end, and sends it as one full list.
 fn tell_stream(
     name: Arc<str>,
     stream: io::Result<impl Read>,
@@ -234,20 +219,20 @@ fn tell_stream(
     tell_list([name], &mut memory, tell)
 }
 
-/// Reads a stream to its end, and no more than `most` bytes.
+/// Reads a stream to its end. Fails if it has more than `most` bytes.
 fn read_within(stream: impl Read, most: u64, text: &mut Vec<u8>) -> io::Result<()> {
     let length = stream.take(most + 1).read_to_end(text)?;
     if u64::try_from(length).is_ok_and(|length| length <= most) {
         return Ok(());
     }
     let message = format!(
-        "it has more than {} MiB, and what can be read only once is held in memory; write it to a file and name that",
+        "it has more than {} MiB, and a pipe or standard input is held in memory; write it to a file and name the file",
         most >> 20
     );
     Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
 }
 
-/// Tells a full list. Returns what is known of its files.
+/// Sends the objects of these files as one full list.
 fn tell_list(
     names: impl IntoIterator<Item = Arc<str>>,
     files: &mut impl Files,
@@ -292,7 +277,7 @@ fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, R
     })
 }
 
-/// One text in memory, or why there is none.
+/// A text in memory, or the error of reading it.
 struct Memory<'a> {
     text: io::Result<&'a [u8]>,
     context: Context,

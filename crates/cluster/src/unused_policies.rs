@@ -1,6 +1,7 @@
-//! Policies and drains that are sound and do nothing: nothing in the input is what they select, or they have ended.
+//! Warns about valid policies and drains without effect: they select nothing in the input, or they
+//! have ended.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::sync::Arc;
@@ -12,23 +13,25 @@ use topology_core::snapshot::Snapshot;
 use crate::object::{Kind, Object, ObjectKey};
 use crate::warning::{Code, Warning};
 
-/// What makes a policy or a drain idle: the field, what is wrong, and what would help.
+/// The field, the problem and the remedy.
 type Cause = (&'static str, &'static str, &'static str);
 
-/// Which labels of Nodes are known.
+/// How many labels of the Nodes are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeLabels {
-    /// All of every Node.
+    /// All labels of every Node.
     All,
-    /// Of other Nodes perhaps only some, so whether a policy selects one by another cannot be told.
+    /// Perhaps only some labels of other Nodes, so node selectors are not checked.
     Some,
 }
 
-/// File and line of an object.
 pub type FileLine = (Arc<str>, u32);
 
-/// One warning for each; `place` says where an object is written, if that is known. Without Services, or Nodes, in the
-/// input nothing is said of what selects them; without a moment (milliseconds since 1970) no drain has ended.
+/// Returns one warning for each such object. `place` returns the file and line of an object, if
+/// known.
+///
+/// If the input has no Services, or no Nodes, the selectors for them are not checked. Without `now`
+/// (milliseconds since 1970) no drain has ended.
 pub fn warnings(
     snapshot: &Snapshot,
     now: Option<i64>,
@@ -58,7 +61,8 @@ pub fn warnings(
     idle.chain(unknown_levels(snapshot, &place)).collect()
 }
 
-/// One warning for each policy, and each Service with a policy of its own, that uses a label which no Node has.
+/// Returns one warning for each policy, and each Service with its own policy, that uses a label
+/// which no Node has.
 fn unknown_levels(
     snapshot: &Snapshot,
     place: &impl Fn(&ObjectKey) -> Option<FileLine>,
@@ -119,7 +123,7 @@ fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot, known: NodeLabels) 
     let nodes = || snapshot.nodes();
     let on_node = nodes().any(|node| policy.node_selector.matches(&node.labels));
     if !on_node && nodes().next().is_some() && known == NodeLabels::All {
-        let message = "no Node in the input has these labels, so the policy decides nowhere";
+        let message = "no Node in the input has these labels, so the policy has no effect";
         return Some(("spec.nodeSelector", message, "correct the selector"));
     }
     let mut services = snapshot.services().peekable();
@@ -143,28 +147,28 @@ fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot, known: NodeLabels) 
     Some(match (in_namespace, by_labels) {
         (false, _) if policy.namespace.is_some() => (
             "metadata.namespace",
-            "no Service in the input is in this namespace, so the policy decides nothing",
+            "no Service in the input is in this namespace, so the policy has no effect",
             "correct the namespace",
         ),
         (false, _) => (
             "spec.namespaceSelector",
-            "no Service in the input is in such a namespace, so the policy decides nothing",
+            "no Service in the input is in a matching namespace, so the policy has no effect",
             "correct the selector, or add the Namespace objects with their labels",
         ),
         (true, false) => (
             "spec.serviceSelector",
-            "no Service in the input has these labels, so the policy decides nothing",
+            "no Service in the input has these labels, so the policy has no effect",
             "correct the selector",
         ),
         (true, true) => (
             "spec.portNames",
-            "no Service that the policy selects has a port of these names, so it decides nothing",
+            "no Service that the policy selects has a port with these names, so the policy has no effect",
             "correct the names",
         ),
     })
 }
 
-/// Whether the Service is in a namespace that the policy is for.
+/// Whether the policy applies to the namespace of the Service.
 fn reaches(policy: &TopologyPolicy, service: &Service, snapshot: &Snapshot) -> bool {
     let namespace = &service.name.namespace;
     let nothing = Labels::default();
@@ -175,7 +179,7 @@ fn reaches(policy: &TopologyPolicy, service: &Service, snapshot: &Snapshot) -> b
     }
 }
 
-/// Whether the Service asks for the policy by its name, which needs no selector.
+/// Whether the Service names the policy, so that no selector is needed.
 fn is_named(policy: &TopologyPolicy, service: &Service) -> bool {
     policy.namespace.is_some() && service.named_policy.as_ref() == Some(&policy.name)
 }
@@ -229,7 +233,7 @@ spec: {clusterIP: 10.96.0.1, ports: [{name: http, port: 80}]}
 apiVersion: topology.ipvs-topo.io/v1alpha1
 ";
 
-    fn told_at(now: Option<i64>, object: &str) -> Vec<Warning> {
+    fn warnings_at(now: Option<i64>, object: &str) -> Vec<Warning> {
         let text = format!("{CLUSTER}{object}");
         let options = Options {
             now,
@@ -240,13 +244,13 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
             .warnings
     }
 
-    fn told(object: &str) -> Vec<String> {
-        let warnings = told_at(None, object);
+    fn reported(object: &str) -> Vec<String> {
+        let warnings = warnings_at(None, object);
         warnings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn a_selector_that_matches_nothing_is_told_with_its_place() {
+    fn a_selector_that_matches_nothing_is_reported_with_its_place() {
         let cases = [
             (
                 "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, namespaceSelector: {matchLabels: {tier: web}}}",
@@ -278,15 +282,18 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
             ),
         ];
         for (object, field) in cases {
-            let told = told(object);
-            assert_eq!(told.len(), 1, "{object}: {told:?}");
-            assert!(told[0].starts_with("a.yaml:15: "), "{told:?}");
-            assert!(told[0].contains(&format!(": {field}: no ")), "{told:?}");
+            let reported = reported(object);
+            assert_eq!(reported.len(), 1, "{object}: {reported:?}");
+            assert!(reported[0].starts_with("a.yaml:15: "), "{reported:?}");
+            assert!(
+                reported[0].contains(&format!(": {field}: no ")),
+                "{reported:?}"
+            );
         }
     }
 
     #[test]
-    fn what_does_nothing_has_a_code_of_its_own() {
+    fn each_kind_of_idle_object_has_its_own_code() {
         let drain = |zone: &str| {
             format!(
                 "kind: TopologyDrain\nmetadata: {{name: p}}\nspec: {{match: {{key: zone, values: [{zone}]}}, expiresAt: 2025-11-22T10:00:00Z}}"
@@ -302,33 +309,33 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
             (None, policy.to_owned(), Some("PolicyIdle")),
         ];
         for (now, object, code) in cases {
-            let told = told_at(now, &object);
-            let codes = told.iter().map(|warning| warning.code.as_str());
+            let reported = warnings_at(now, &object);
+            let codes = reported.iter().map(|warning| warning.code.as_str());
             assert_eq!(codes.collect::<Vec<_>>(), Vec::from_iter(code), "{object}");
         }
     }
 
     #[test]
-    fn what_selects_something_is_not_told() {
+    fn an_object_that_selects_something_is_not_reported() {
         for object in [
             "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, namespaceSelector: {matchLabels: {tier: backend}}, serviceSelector: {matchLabels: {app: cart}}, portNames: [http]}",
             "kind: TopologyPolicy\nmetadata: {name: named, namespace: shop}\nspec: {mode: None, serviceSelector: {matchLabels: {only: by-name}}}",
             "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: zone, values: [a]}, expiresAt: 2025-11-22T10:00:00Z}",
             "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: node, values: [n1]}, expiresAt: 2025-11-22T10:00:00Z}",
         ] {
-            assert_eq!(told(object), Vec::<String>::new(), "{object}");
+            assert_eq!(reported(object), Vec::<String>::new(), "{object}");
         }
     }
 
     #[test]
-    fn a_file_of_policies_alone_is_no_reason_to_complain() {
+    fn a_file_of_policies_alone_gives_no_warning() {
         let text = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: p}\nspec: {mode: None}\n";
         let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
         assert_eq!(loaded.warnings, []);
     }
 
     #[test]
-    fn a_level_that_no_node_has_is_told_with_what_was_meant() {
+    fn a_level_that_no_node_has_is_reported_with_a_suggestion() {
         let policy = |key: &str| {
             "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: Hard, levels: [{key: KEY}]}"
                 .replace("KEY", key)
@@ -341,14 +348,14 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
             ),
             ("example.com/typo", "; correct the key, or label the Nodes"),
         ] {
-            let told = told(&policy(key));
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].contains("spec.levels: no Node in the input has the label"));
-            assert!(told[0].ends_with(meant), "{told:?}");
+            let reported = reported(&policy(key));
+            assert_eq!(reported.len(), 1, "{reported:?}");
+            assert!(reported[0].contains("spec.levels: no Node in the input has the label"));
+            assert!(reported[0].ends_with(meant), "{reported:?}");
         }
-        assert_eq!(told(&policy("zone")), [""; 0]);
+        assert_eq!(reported(&policy("zone")), [""; 0]);
         let keys = "kind: Service\napiVersion: v1\nmetadata: {name: s, namespace: shop}\nspec: {clusterIP: 10.96.0.2, ports: [{port: 80}], topologyKeys: [zone]}";
-        let told = read_text(
+        let reported = read_text(
             "a.yaml",
             format!("{CLUSTER}{}", keys.replace("apiVersion: v1\n", ""))
                 .replace(
@@ -358,13 +365,13 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
                 .as_bytes(),
             &Options::default(),
         );
-        let told = told.unwrap().warnings;
+        let reported = reported.unwrap().warnings;
         assert!(
-            told[0]
+            reported[0]
                 .to_string()
                 .ends_with("did you mean topology.kubernetes.io/zone?"),
-            "{told:?}"
+            "{reported:?}"
         );
-        assert_eq!(told[0].code.as_str(), "LevelUnknown");
+        assert_eq!(reported[0].code.as_str(), "LevelUnknown");
     }
 }

@@ -1,6 +1,6 @@
-//! What is wrong in the input, said so that a person can go and fix it.
+//! Warnings about the input, each with its place and a remedy.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled in each `match`, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod code;
@@ -16,25 +16,23 @@ use crate::text::{OneLine, shorten};
 pub use code::Code;
 pub use subject::Subject;
 
-/// One thing in the input that is not used as written; everything else goes on.
+/// A part of the input that is not used as written. Everything else is used.
 ///
 /// Its [`Display`](fmt::Display) is one line:
 /// `shop.yaml:12: Service shop/cart: spec.ports[0].port: 0 is not a port; use 1 to 65535`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Warning {
-    /// The file as the user named it, `<stdin>` for `-`; empty where it is not known.
+    /// The file as the user named it, `<stdin>` for `-`; empty if not known.
     pub file: Arc<str>,
-    /// The line in the file, counted from 1; 0 when the file as a whole is meant.
+    /// Counted from 1; 0 if the warning is about the file as a whole.
     pub line: u32,
-    /// What it is about.
     pub subject: Subject,
-    /// The field, as `kubectl explain` and `jsonpath` write it; empty when the object is meant.
+    /// As `kubectl explain` and `jsonpath` write it; empty if the warning is about the object.
     pub field: Box<str>,
-    /// What is wrong and what is done about it.
+    /// The problem, and what the program does about it.
     pub message: Box<str>,
-    /// What would be right.
+    /// The correct form, or what to do.
     pub remedy: Box<str>,
-    /// What kind of thing is wrong.
     pub code: Code,
 }
 
@@ -72,9 +70,9 @@ impl Warning {
         }
     }
 
-    /// What the warning says, without the line.
+    /// All parts except the line.
     ///
-    /// A line added at the top of a file moves every warning below it; it makes none of them new.
+    /// A new line at the top of a file moves every warning below it, and makes none of them new.
     pub fn gist(&self) -> impl Hash + Eq + '_ {
         let Self {
             file,

@@ -1,4 +1,4 @@
-//! Against a real API server: `cargo xtask controlplane test` starts it and says where it is.
+//! Tests against a real API server. `cargo xtask controlplane test` starts it and sets its address.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! From YAML to what a node would program: policies and drains that are bad, over-reaching or out of time never leave
-//! a Service without endpoints, and the next source decides.
+//! From YAML to the virtual servers of a node. Policies and drains that are invalid, forbidden or
+//! expired never leave a Service without endpoints; the next policy source decides.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use topology_core::model::ObjectName;
 use topology_core::policy::PolicySource;
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
 
-/// Two zones with a node each, and a Service with an endpoint on each; `annotations` are the Service's.
+/// Two zones with one node each, and a Service with these annotations and one endpoint per node.
 fn cluster(annotations: &str, objects: &[&str]) -> Loaded {
     let mut text = format!(
         "
@@ -44,43 +44,43 @@ endpoints: [{{addresses: [10.244.1.1], nodeName: n1, zone: a}}, {{addresses: [10
 }
 
 fn seen(loaded: &Loaded, now: Option<i64>) -> ResolvedServer {
-    let me = Viewpoint {
+    let viewpoint = Viewpoint {
         now,
         ..Viewpoint::new("n1")
     };
     let name = ObjectName::new("shop", "cart");
-    let mut resolution = resolve(&loaded.snapshot, &me, &name);
+    let mut resolution = resolve(&loaded.snapshot, &viewpoint, &name);
     assert_eq!(resolution.servers.len(), 1);
     resolution.servers.remove(0)
 }
 
-/// The weights of the endpoints on n1 and on n2; nothing for one that is not programmed.
+/// The weights of the endpoints on n1 and on n2; `None` for an endpoint that is not programmed.
 fn weights(loaded: &Loaded, now: Option<i64>) -> [Option<u32>; 2] {
     let server = seen(loaded, now).server;
     ["10.244.1.1", "10.244.2.1"].map(|address| {
         let address: std::net::IpAddr = address.parse().unwrap();
         let mut found = server.real_servers.iter();
         found
-            .find(|one| one.address == address)
-            .map(|one| one.weight)
+            .find(|real_server| real_server.address == address)
+            .map(|real_server| real_server.weight)
     })
 }
 
 const NEAR: &str = "kind: ClusterTopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: zone}, {any: true}]}";
-const ALIKE: [Option<u32>; 2] = [Some(1), Some(1)];
+const EQUAL: [Option<u32>; 2] = [Some(1), Some(1)];
 const NEAREST: [Option<u32>; 2] = [Some(1), None];
 
 #[test]
-fn a_policy_that_is_refused_leaves_the_service_to_the_next_source() {
+fn a_refused_policy_leaves_the_decision_to_the_next_source() {
     assert_eq!(weights(&cluster("", &[NEAR]), None), NEAREST);
     let bad = NEAR.replace("mode: Prefer", "mode: Hard");
     let loaded = cluster("", &[&bad]);
-    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(weights(&loaded, None), EQUAL);
     assert_eq!(loaded.warnings.len(), 1);
 }
 
 #[test]
-fn a_namespaced_policy_that_reaches_for_the_cluster_is_not_half_applied() {
+fn a_namespaced_policy_with_override_is_refused_as_a_whole() {
     let over = "kind: TopologyPolicy\nmetadata: {name: over, namespace: shop}\nspec: {enforcement: Override, mode: None}";
     let loaded = cluster("", &[NEAR, over]);
     let decision = seen(&loaded, None).decision;
@@ -89,35 +89,35 @@ fn a_namespaced_policy_that_reaches_for_the_cluster_is_not_half_applied() {
 }
 
 #[test]
-fn an_annotation_names_a_policy_of_its_namespace_and_a_missing_one_is_passed_over() {
-    let named = "kind: TopologyPolicy\nmetadata: {name: alike, namespace: shop}\nspec: {mode: None, serviceSelector: {matchLabels: {only: by-name}}}";
-    let annotation = "topology.ipvs-topo.io/policy: alike";
+fn an_annotation_names_a_policy_of_its_namespace_and_a_missing_policy_is_skipped() {
+    let named = "kind: TopologyPolicy\nmetadata: {name: equal, namespace: shop}\nspec: {mode: None, serviceSelector: {matchLabels: {only: by-name}}}";
+    let annotation = "topology.ipvs-topo.io/policy: equal";
     let loaded = cluster(annotation, &[NEAR, named]);
-    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(weights(&loaded, None), EQUAL);
     assert_eq!(loaded.warnings, []);
     assert_eq!(weights(&cluster(annotation, &[NEAR]), None), NEAREST);
 }
 
 const DRAIN: &str = "kind: TopologyDrain\nmetadata: {name: d, creationTimestamp: \"2025-11-22T08:00:00Z\"}\nspec: {match: {key: zone, values: [a]}, expiresAt: 2025-11-22T10:00:00Z}";
 /// 2025-11-22T09:00:00Z.
-const MEANWHILE: Option<i64> = Some(1_763_802_000_000);
+const DURING_DRAIN: Option<i64> = Some(1_763_802_000_000);
 /// 2025-11-22T10:00:00Z.
-const AFTERWARDS: Option<i64> = Some(1_763_805_600_000);
+const AFTER_DRAIN: Option<i64> = Some(1_763_805_600_000);
 
 #[test]
 fn a_drain_empties_its_zone_until_it_has_ended() {
     let loaded = cluster("", &[DRAIN]);
     assert_eq!(weights(&loaded, None), [Some(0), Some(1)]);
-    assert_eq!(weights(&loaded, MEANWHILE), [Some(0), Some(1)]);
-    assert_eq!(weights(&loaded, AFTERWARDS), ALIKE);
+    assert_eq!(weights(&loaded, DURING_DRAIN), [Some(0), Some(1)]);
+    assert_eq!(weights(&loaded, AFTER_DRAIN), EQUAL);
 }
 
 #[test]
 fn a_drain_of_everything_is_ignored_unless_it_is_forced() {
     let everything = DRAIN.replace("[a]", "[a, b]");
-    assert_eq!(weights(&cluster("", &[&everything]), MEANWHILE), ALIKE);
+    assert_eq!(weights(&cluster("", &[&everything]), DURING_DRAIN), EQUAL);
     let forced = everything.replace("expiresAt", "onLastDomain: Force, expiresAt");
-    let weights = weights(&cluster("", &[&forced]), MEANWHILE);
+    let weights = weights(&cluster("", &[&forced]), DURING_DRAIN);
     assert!(!weights.contains(&Some(1)), "{weights:?}");
 }
 
@@ -125,12 +125,12 @@ fn a_drain_of_everything_is_ignored_unless_it_is_forced() {
 fn a_drain_beyond_its_limit_does_nothing() {
     let long = DRAIN.replace("2025-11-22T10", "2025-11-26T10");
     let loaded = cluster("", &[&long]);
-    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(weights(&loaded, None), EQUAL);
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
 
 #[test]
-fn owners_are_held_to_the_limits_of_the_cluster() {
+fn owner_limits_of_the_cluster_policy_apply_to_annotations() {
     let limited = NEAR.replace(
         "mode: Prefer,",
         "mode: Prefer, ownerLimits: {allowedModes: [Prefer]},",
@@ -154,7 +154,6 @@ spec: {mode: Weighted, levels: [{key: topology.kubernetes.io/zone, weight: 0}, {
     }
 }
 
-/// A Service with `spec` and nothing else.
 fn service(spec: &str) -> Loaded {
     let metadata = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}";
     let text = format!("{metadata}\nspec: {{{spec}, ports: [{{port: 80}}]}}\n");
@@ -180,7 +179,7 @@ fn v12_topology_keys_of_an_external_name_are_valid_and_without_effect() {
 }
 
 #[test]
-fn v13_topology_keys_that_an_api_server_dropped_are_not_missed() {
+fn v13_topology_keys_that_the_api_server_dropped_have_no_effect() {
     for dropped in ["", ", topologyKeys: null"] {
         let loaded = service(&format!("clusterIP: 10.96.0.1{dropped}"));
         assert_eq!(loaded.warnings, []);
@@ -190,7 +189,7 @@ fn v13_topology_keys_that_an_api_server_dropped_are_not_missed() {
 }
 
 #[test]
-fn annotations_of_ours_on_a_service_that_is_not_served_are_reported() {
+fn our_annotations_on_a_service_that_is_not_served_are_reported() {
     let read = |annotation: &str, spec: &str| {
         let metadata = format!(
             "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotation}: zone}}}}"
@@ -203,22 +202,22 @@ fn annotations_of_ours_on_a_service_that_is_not_served_are_reported() {
             .collect::<Vec<_>>()
     };
     let external = "type: ExternalName, externalName: example.com";
-    for (spec, is) in [
+    for (spec, kind) in [
         ("clusterIP: None", "headless"),
         ("clusterIPs: [None]", "headless"),
         (external, "of type ExternalName"),
     ] {
-        let told = read("topology.ipvs-topo.io/keys", spec);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0].0, "NoEffect");
-        let words = format!("no effect: the Service is {is}");
-        assert!(told[0].1.contains(&words), "{told:?}");
+        let warnings = read("topology.ipvs-topo.io/keys", spec);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(warnings[0].0, "NoEffect");
+        let text = format!("no effect: the Service is {kind}");
+        assert!(warnings[0].1.contains(&text), "{warnings:?}");
         assert_eq!(read("example.com/keys", spec), []);
     }
 }
 
 #[test]
-fn the_hints_that_a_service_asks_for_are_read() {
+fn the_hint_mode_of_a_service_is_read() {
     let read = |annotations: &str, spec: &str| {
         let text = format!(
             "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}\n\

@@ -1,4 +1,5 @@
-//! The thread that follows files ends with its watch. Alone in its process, so that it can be seen.
+//! The thread that follows files exits with its watch. The only test of its process, because it
+//! counts the threads.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +21,7 @@ fn followers() -> usize {
 }
 
 #[test]
-fn nobody_listening_ends_the_following() {
+fn a_dropped_watch_ends_its_thread() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.yaml"), "").unwrap();
     let mut followed = watch(dir.path(), None).unwrap();
@@ -31,7 +32,7 @@ fn nobody_listening_ends_the_following() {
     while followers() > 0 {
         assert!(
             start.elapsed() < Duration::from_secs(10),
-            "the thread lives on"
+            "the thread still runs"
         );
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! The examples that README, docs and demo use are without fault, and each begins with a comment.
+//! The examples that README, docs and demo use have no warnings, and each begins with a comment.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -52,7 +52,7 @@ fn every_file_of_an_example_begins_with_a_comment() {
 }
 
 #[test]
-fn the_list_is_what_kubectl_prints_and_its_pods_are_counted() {
+fn pods_in_a_list_that_kubectl_printed_are_skipped() {
     let list = examples()
         .into_iter()
         .find(|path| path.ends_with("list"))

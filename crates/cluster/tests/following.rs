@@ -1,5 +1,5 @@
-//! A cluster followed through an API server that does everything that servers do on bad days. It is in-process, and
-//! time is the test's own.
+//! Follows a cluster through an in-process API server that fails in every way that real servers do.
+//! The tests control the time.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
-//! Folders of YAML and what is made of them: events, warnings and counts, as text.
+//! Reads folders of YAML and compares the objects, warnings and counts with `expected.txt`.
 //!
-//! Every folder in `tests/cases` is a test. `UPDATE=1 cargo test -p cluster --test golden` writes
-//! what is found into each `expected.txt`; read the difference before committing it.
+//! Every folder in `tests/cases` is a test. `UPDATE=1 cargo test -p cluster --test golden` rewrites
+//! each `expected.txt`; read the difference before committing it.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use cluster::event::{Event, FileReport};
 use cluster::source::watch;
 
-/// One test for each case, and one that none was forgotten.
+/// Makes a test of each case, and a test that every folder is a case.
 macro_rules! cases {
     ($($test:ident: $folder:literal,)*) => {
         $(#[test]
@@ -41,22 +41,22 @@ macro_rules! cases {
 }
 
 cases! {
-    annotations_that_are_wrong_are_told_and_the_service_goes_on_pain_23: "annotations",
-    a_broken_file_is_left_out_and_the_others_go_on: "broken-file",
-    a_yaml_bomb_is_one_error_and_the_others_go_on: "bomb",
-    endpoints_that_cannot_be_used_are_left_out_one_by_one_kp_in_14: "endpoints",
-    objects_of_no_concern_are_told_apart_kp_in_01_kp_in_07: "ignored",
-    objects_that_cannot_be_used_at_all_are_named: "invalid",
+    invalid_annotations_are_reported_and_the_service_is_still_served_pain_23: "annotations",
+    a_broken_file_is_left_out_and_the_others_are_read: "broken-file",
+    a_yaml_bomb_is_one_error_and_the_other_files_are_read: "bomb",
+    unusable_endpoints_are_left_out_one_by_one_kp_in_14: "endpoints",
+    ignored_objects_have_their_reason_kp_in_01_kp_in_07: "ignored",
+    unusable_objects_are_reported: "invalid",
     kubectl_lists_and_json_are_read: "lists",
     nodes_namespaces_and_service_cidrs_are_read: "nodes",
     policies_are_read_with_every_field_and_default: "policies",
-    policies_that_are_wrong_are_refused_as_a_whole: "policies-invalid",
+    invalid_policies_are_refused_as_a_whole: "policies-invalid",
     drains_are_read_and_refused_beyond_their_limits: "drains",
-    ports_that_are_wrong_are_left_out_one_by_one: "ports",
+    invalid_ports_are_left_out_one_by_one: "ports",
     objects_written_twice_have_one_winner: "repeated",
-    what_is_not_programmed_yet_is_named_kp_in_10_kp_in_11_kp_in_13: "unprogrammed",
+    features_without_support_are_reported_kp_in_10_kp_in_11_kp_in_13: "unprogrammed",
     the_old_field_topology_keys_is_read_v1_to_v13: "topology-keys",
-    addresses_that_cannot_be_a_service_s_are_left_out_kp_in_09: "vips",
+    invalid_service_addresses_are_left_out_kp_in_09: "vips",
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -110,7 +110,7 @@ fn run(name: &str) {
     assert!(text == expected, "found:\n{text}\nexpected:\n{expected}");
 }
 
-/// Everything that is told about a path up to its first `Complete`.
+/// All events and reports up to the first `Complete`.
 fn first_list(path: &Path) -> (Vec<Event>, Vec<FileReport>) {
     common::runtime().block_on(async {
         let mut watch = watch(path, None).unwrap();

@@ -1,4 +1,5 @@
-//! Whatever is written, nothing panics, what is good beside it is used, and warnings say where.
+//! Generated input never panics, does not affect the good objects beside it, and each warning has
+//! the line of its object.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use topology_core::model::Enforcement;
 use topology_core::policy::LevelKey;
 
-/// Any JSON, made of words that occur in Kubernetes objects.
+/// JSON made of keys and values that occur in Kubernetes objects.
 #[derive(Debug, Clone)]
 enum Json {
     Scalar(String),
@@ -190,7 +191,7 @@ fn mapping(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Vec<(Str
     prop::collection::btree_map(key, inner, 0..6).prop_map(|map| map.into_iter().collect())
 }
 
-/// An object of one of our kinds, with a good name and anything else.
+/// An object of a known kind with a valid name; the other fields are random.
 fn object() -> impl Strategy<Value = String> {
     const OBJECT_KINDS: [&str; 8] = [
         "v1|Node",
@@ -232,7 +233,7 @@ fn object() -> impl Strategy<Value = String> {
         })
 }
 
-/// One of `values` for `key`, or nothing.
+/// A line with `key` and one of `values`, or no line.
 fn entry(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = String> {
     let value = prop::sample::select(values);
     prop::option::weighted(0.4, value).prop_map(move |value| {
@@ -240,7 +241,7 @@ fn entry(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Va
     })
 }
 
-/// A policy that is right or nearly so.
+/// A policy that is valid or nearly so.
 fn policy() -> impl Strategy<Value = String> {
     let level = prop::sample::select(
         &[
@@ -289,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn an_odd_object_does_not_touch_the_good_one_beside_it(odd in object(), first in any::<bool>()) {
+    fn a_random_object_does_not_affect_a_valid_object_beside_it(odd in object(), first in any::<bool>()) {
         let text = if first { format!("{odd}\n---{GOOD}") } else { format!("{GOOD}---\n{odd}\n") };
         let loaded = read_text("two.yaml", text.as_bytes(), &Options::default()).unwrap();
         let good = loaded.snapshot.services().find(|service| &*service.name.name == "good").unwrap();
@@ -302,9 +303,8 @@ proptest! {
         }
     }
 
-    /// A policy is used as a whole and without a word, or not at all and with a reason.
     #[test]
-    fn a_policy_is_used_as_a_whole_or_not_at_all(text in policy()) {
+    fn a_policy_is_used_as_a_whole_or_refused_with_a_warning(text in policy()) {
         let loaded = read_text("policy.yaml", text.as_bytes(), &Options::default()).unwrap();
         let used: Vec<_> = loaded.snapshot.policies().collect();
         prop_assert_eq!(used.is_empty(), !loaded.warnings.is_empty(), "{}", text);

@@ -1,4 +1,4 @@
-//! Real files that come, change and go, through the public face.
+//! Follows real files through the public API while they are created, changed and deleted.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,6 @@ use cluster::source::{Watch, watch};
 use tempfile::TempDir;
 use topology_core::model::{Faults, ObjectName};
 
-/// A watched folder or file, and what is told about it.
 struct Followed {
     runtime: tokio::runtime::Runtime,
     watch: Watch,
@@ -36,13 +35,17 @@ impl Followed {
         }
     }
 
-    /// Waits for the next batch that says something, and returns what it says, one line each.
-    fn told(&mut self) -> Vec<String> {
+    /// Waits for the next batch that is not empty; returns its events and warnings, one per line.
+    fn changes(&mut self) -> Vec<String> {
         let batch = self.runtime.block_on(common::next(&mut self.watch));
         let warnings = batch.reports.iter().flat_map(|report| &report.warnings);
         let warnings = warnings.map(|warning| format!("warning: {}", warning.message));
-        let told: Vec<String> = batch.events.iter().map(show).chain(warnings).collect();
-        if told.is_empty() { self.told() } else { told }
+        let lines: Vec<String> = batch.events.iter().map(show).chain(warnings).collect();
+        if lines.is_empty() {
+            self.changes()
+        } else {
+            lines
+        }
     }
 
     /// Everything up to the first `Complete`.
@@ -52,18 +55,18 @@ impl Followed {
             .last()
             .is_some_and(|line: &String| line.starts_with("complete"))
         {
-            all.extend(self.told());
+            all.extend(self.changes());
         }
         all
     }
 
-    /// Fails when anything is told within `time`.
-    fn told_nothing(&mut self, time: Duration) {
+    /// Fails when a batch arrives within `time`.
+    fn expect_no_change(&mut self, time: Duration) {
         let watch = &mut self.watch;
-        let told = self
+        let result = self
             .runtime
             .block_on(async { tokio::time::timeout(time, watch.next()).await });
-        assert!(told.is_err(), "{told:?}");
+        assert!(result.is_err(), "{result:?}");
     }
 }
 
@@ -101,7 +104,7 @@ fn folder(files: &[(&str, String)]) -> TempDir {
     dir
 }
 
-/// As editors do it: a new file is put in the place of the old one.
+/// Renames a new file over the old one, as editors do.
 fn replace(path: &Path, text: &str) {
     let new = path.with_extension("tmp~");
     fs::write(&new, text).unwrap();
@@ -109,7 +112,7 @@ fn replace(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_folder_is_told_and_then_its_changes() {
+fn a_folder_is_read_and_then_its_changes() {
     let dir = folder(&[
         ("a.yaml", node("n1", 1) + &node("n2", 1)),
         ("b.yaml", node("n3", 1)),
@@ -126,10 +129,10 @@ fn a_folder_is_told_and_then_its_changes() {
         ]
     );
     fs::write(dir.path().join("a.yaml"), node("n1", 1) + &node("n2", 2)).unwrap();
-    assert_eq!(followed.told(), ["apply n2 2"]);
+    assert_eq!(followed.changes(), ["apply n2 2"]);
     fs::write(dir.path().join("c.json"), node("n4", 1)).unwrap();
-    assert_eq!(followed.told(), ["apply n4 1"]);
-    followed.told_nothing(Duration::from_millis(300));
+    assert_eq!(followed.changes(), ["apply n4 1"]);
+    followed.expect_no_change(Duration::from_millis(300));
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn a_file_replaced_as_editors_do_is_read() {
     let mut followed = Followed::new(dir.path());
     followed.first();
     replace(&dir.path().join("a.yaml"), &node("n1", 2));
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
@@ -148,14 +151,14 @@ fn a_single_file_is_followed_through_replacement_deletion_and_return() {
     let mut followed = Followed::new(&path);
     assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
     replace(&path, &node("n1", 2));
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
     fs::write(dir.path().join("other.yaml"), node("n9", 2)).unwrap();
-    followed.told_nothing(Duration::from_millis(300));
+    followed.expect_no_change(Duration::from_millis(300));
     fs::remove_file(&path).unwrap();
-    let told = [followed.told(), followed.told()].concat();
-    assert!(told.contains(&"delete Node n1".to_owned()), "{told:?}");
+    let lines = [followed.changes(), followed.changes()].concat();
+    assert!(lines.contains(&"delete Node n1".to_owned()), "{lines:?}");
     fs::write(&path, node("n1", 3)).unwrap();
-    assert_eq!(followed.told(), ["apply n1 3"]);
+    assert_eq!(followed.changes(), ["apply n1 3"]);
 }
 
 #[test]
@@ -164,9 +167,9 @@ fn a_deleted_file_deletes_what_was_in_it() {
     let mut followed = Followed::new(dir.path());
     followed.first();
     fs::remove_file(dir.path().join("b.yaml")).unwrap();
-    assert_eq!(followed.told(), ["delete Node n2"]);
+    assert_eq!(followed.changes(), ["delete Node n2"]);
     fs::rename(dir.path().join("a.yaml"), dir.path().join("a.yaml.off")).unwrap();
-    assert_eq!(followed.told(), ["delete Node n1"]);
+    assert_eq!(followed.changes(), ["delete Node n1"]);
 }
 
 #[test]
@@ -180,28 +183,28 @@ fn a_half_written_file_changes_nothing() {
         "apiVersion: v1\nkind: Node\nmetadata: {name: n1, lab",
     )
     .unwrap();
-    let told = followed.told();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("warning: not valid YAML"), "{told:?}");
+    let lines = followed.changes();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("warning: not valid YAML"), "{lines:?}");
     fs::write(&path, node("n1", 2)).unwrap();
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
-fn a_slow_writer_is_waited_for() {
+fn a_file_is_read_when_its_slow_writer_closes_it() {
     let dir = folder(&[("a.yaml", node("n1", 1) + &node("n2", 1))]);
     let mut followed = Followed::new(dir.path());
     followed.first();
     let mut file = fs::File::create(dir.path().join("a.yaml")).unwrap();
     file.write_all(node("n1", 2).as_bytes()).unwrap();
-    followed.told_nothing(Duration::from_millis(200));
+    followed.expect_no_change(Duration::from_millis(200));
     file.write_all(node("n2", 2).as_bytes()).unwrap();
     drop(file);
-    assert_eq!(followed.told(), ["apply n1 2", "apply n2 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2", "apply n2 2"]);
 }
 
 #[test]
-fn a_config_map_is_followed_when_it_is_swapped() {
+fn a_config_map_is_read_again_when_the_kubelet_swaps_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     fs::create_dir(path("..v1")).unwrap();
@@ -210,13 +213,13 @@ fn a_config_map_is_followed_when_it_is_swapped() {
     symlink("..data/shop.yaml", path("shop.yaml")).unwrap();
     let mut followed = Followed::new(dir.path());
     assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
-    // As the kubelet does it: a new folder, and one rename that makes it count.
+    // The kubelet writes a new folder and renames a link to it.
     fs::create_dir(path("..v2")).unwrap();
     fs::write(path("..v2/shop.yaml"), node("n1", 2)).unwrap();
     symlink("..v2", path("..data_tmp")).unwrap();
     fs::rename(path("..data_tmp"), path("..data")).unwrap();
     fs::remove_dir_all(path("..v1")).unwrap();
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn one_file_of_a_config_map_is_followed_too() {
     assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
     symlink("..v2", path("..data_tmp")).unwrap();
     fs::rename(path("..data_tmp"), path("..data")).unwrap();
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
@@ -249,42 +252,42 @@ fn a_link_to_a_folder_of_releases_is_followed() {
     assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
     symlink("r2", path("next")).unwrap();
     fs::rename(path("next"), path("current")).unwrap();
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
     fs::write(path("r2/a.yaml"), node("n1", 3)).unwrap();
-    assert_eq!(followed.told(), ["apply n1 3"]);
+    assert_eq!(followed.changes(), ["apply n1 3"]);
 }
 
 #[test]
-fn a_path_that_comes_later_is_waited_for() {
+fn a_path_that_does_not_exist_yet_is_read_when_it_is_created() {
     let dir = tempfile::tempdir().unwrap();
     let root: PathBuf = dir.path().join("a/b/cluster");
     let mut followed = Followed::new(&root);
-    assert_eq!(followed.told(), ["begin"]);
-    let told = followed.told();
-    assert!(told[0].contains("waiting for it"), "{told:?}");
+    assert_eq!(followed.changes(), ["begin"]);
+    let lines = followed.changes();
+    assert!(lines[0].contains("waiting for it"), "{lines:?}");
     fs::create_dir_all(&root).unwrap();
-    let told = followed.told();
-    assert!(told[0].contains("waiting for one"), "{told:?}");
+    let lines = followed.changes();
+    assert!(lines[0].contains("waiting for a file"), "{lines:?}");
     fs::write(root.join("a.yaml"), node("n1", 1)).unwrap();
     assert_eq!(followed.first(), ["apply n1 1", "complete"]);
 }
 
 #[test]
-fn folders_that_come_later_are_followed() {
+fn folders_that_are_created_later_are_followed() {
     let dir = folder(&[("a.yaml", node("n1", 1))]);
     let mut followed = Followed::new(dir.path());
     followed.first();
     fs::create_dir_all(dir.path().join("x/y")).unwrap();
     fs::write(dir.path().join("x/y/b.yaml"), node("n2", 1)).unwrap();
-    assert_eq!(followed.told(), ["apply n2 1"]);
+    assert_eq!(followed.changes(), ["apply n2 1"]);
     fs::write(dir.path().join("x/y/b.yaml"), node("n2", 2)).unwrap();
-    assert_eq!(followed.told(), ["apply n2 2"]);
+    assert_eq!(followed.changes(), ["apply n2 2"]);
     fs::remove_dir_all(dir.path().join("x")).unwrap();
-    assert_eq!(followed.told(), ["delete Node n2"]);
+    assert_eq!(followed.changes(), ["delete Node n2"]);
 }
 
 #[test]
-fn a_folder_that_goes_as_a_whole_deletes_nothing() {
+fn a_folder_that_is_moved_away_deletes_no_objects() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("cluster");
     fs::create_dir(&root).unwrap();
@@ -292,26 +295,25 @@ fn a_folder_that_goes_as_a_whole_deletes_nothing() {
     let mut followed = Followed::new(&root);
     followed.first();
     fs::rename(&root, dir.path().join("moved")).unwrap();
-    let told = followed.told();
+    let lines = followed.changes();
     assert!(
-        told[0].contains("stays in use until it is back"),
-        "{told:?}"
+        lines[0].contains("stays in use until it is back"),
+        "{lines:?}"
     );
-    // It comes back whole.
     let other = dir.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("a.yaml"), node("n1", 2)).unwrap();
     fs::rename(&other, &root).unwrap();
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
 fn a_file_broken_from_the_start_makes_the_first_list_partial() {
     let dir = folder(&[("a.yaml", "[".to_owned()), ("b.yaml", node("n1", 1))]);
     let mut followed = Followed::new(dir.path());
-    let told = followed.first();
-    assert_eq!(told.last().unwrap(), "complete, partial");
-    assert!(told.contains(&"apply n1 1".to_owned()), "{told:?}");
+    let lines = followed.first();
+    assert_eq!(lines.last().unwrap(), "complete, partial");
+    assert!(lines.contains(&"apply n1 1".to_owned()), "{lines:?}");
     fs::write(dir.path().join("a.yaml"), node("n2", 1)).unwrap();
     assert_eq!(followed.first(), ["apply n2 1", "complete"]);
 }
@@ -321,15 +323,15 @@ fn objects_that_move_between_files_are_not_deleted_in_between() {
     let dir = folder(&[("a.yaml", node("n1", 1)), ("b.yaml", String::new())]);
     let mut followed = Followed::new(dir.path());
     followed.first();
-    // A file that is open is waited for, so both are read together.
+    // The watch waits until the file is closed, so it reads both together.
     let emptied = fs::File::create(dir.path().join("a.yaml")).unwrap();
     fs::write(dir.path().join("b.yaml"), node("n1", 2)).unwrap();
     drop(emptied);
-    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert_eq!(followed.changes(), ["apply n1 2"]);
 }
 
 #[test]
-fn many_objects_come_in_batches_and_all_of_them_come() {
+fn many_objects_arrive_in_batches_and_none_is_lost() {
     let many: String = (0..2000)
         .map(|index| node(&format!("n{index}"), 1))
         .collect();
@@ -339,7 +341,7 @@ fn many_objects_come_in_batches_and_all_of_them_come() {
 }
 
 #[test]
-fn in_a_file_too_levels_that_cannot_be_read_leave_the_last_good_version() {
+fn invalid_levels_in_a_file_keep_the_last_good_version() {
     let service = |keys: &str| {
         format!(
             "kind: Service\napiVersion: v1\nmetadata: {{name: s, namespace: t}}\nspec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}], topologyKeys: {keys}}}\n"
@@ -355,12 +357,12 @@ fn in_a_file_too_levels_that_cannot_be_read_leave_the_last_good_version() {
         }
         loop {
             let batch = followed.runtime.block_on(common::next(&mut followed.watch));
-            let is_news = batch
+            let has_object = batch
                 .events
                 .iter()
                 .any(|event| matches!(event, Event::Apply(_)));
             index.apply(batch);
-            if is_news {
+            if has_object {
                 let service = index.snapshot().service(&name).unwrap();
                 return (
                     service.faults,
@@ -381,7 +383,7 @@ fn in_a_file_too_levels_that_cannot_be_read_leave_the_last_good_version() {
 }
 
 #[test]
-fn in_a_file_too_a_drain_that_is_too_early_is_in_force_once_it_is_not() {
+fn a_drain_in_a_file_takes_effect_when_it_is_no_longer_too_early() {
     let now = jiff::Timestamp::now();
     let ends = now + jiff::SignedDuration::from_secs(72 * 3600 + 2);
     let drain = format!(
@@ -396,7 +398,7 @@ fn in_a_file_too_a_drain_that_is_too_early_is_in_force_once_it_is_not() {
         index.apply(batch);
         refused |= index.warnings().count() > 0;
     }
-    assert!(refused, "it was too early at first");
+    assert!(refused, "the drain was not refused at first");
     let late = jiff::Timestamp::now().duration_since(now);
     assert!(late.as_secs() >= 1, "{late}");
 }

@@ -1,30 +1,25 @@
-//! Limits the writes in a minute, whatever the size of the cluster. No clock.
+//! Limits the writes per minute, independent of the size of the cluster. No clock.
 //!
-//! A minute's writes are in three budgets. The map and the drains have one each, which nothing else may use: agents depend
-//! on the map, operators on drains during an outage. The rest is shared between namespaces: the namespace that has used
-//! least comes next, so that one tenant with many edits does not delay the others.
+//! There are three budgets. The map and the drains have their own, because agents depend on the map
+//! and operators need drains during an outage. All other writes share the third: the namespace with
+//! the lowest use comes next, so that a tenant with many edits does not delay others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::state::{Collection, Name, Write};
 
-/// The most writes in a minute.
 pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
-/// Of these, for the map alone.
 const MAP: u32 = 15;
-/// Of these, for drains alone.
 const DRAINS: u32 = 10;
-/// Of these, shared between namespaces.
+/// Shared between namespaces.
 const COMMON: u32 = 35;
-/// The least time between two writes of one object without a transition: counts, and the map.
+/// Time between two writes of one object if no condition changes (counts, and the map).
 pub const COALESCE: Duration = Duration::from_secs(10);
-/// The delay before a failed write is retried.
 pub const RETRY: Duration = Duration::from_secs(5);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The recent writes.
 #[derive(Debug)]
 pub struct Budget {
     filled: Duration,
@@ -33,18 +28,17 @@ pub struct Budget {
     common: TokenBucket,
     /// The use of the shared budget by each owner; it halves every minute.
     used: BTreeMap<Owner, f64>,
-    /// When each object may be written again: without a transition, and after a failure at all.
+    /// When each object may be written again, and whether its last write failed. After a success
+    /// only writes without a transition wait; after a failure all writes wait.
     not_before: BTreeMap<(Collection, Name), (Duration, bool)>,
 }
 
-/// The owner of a write: a namespace, or the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Cluster(Collection),
     Namespace(String),
 }
 
-/// A budget that refills with time.
 #[derive(Debug)]
 struct TokenBucket {
     tokens: f64,
@@ -95,7 +89,7 @@ impl Budget {
         }
     }
 
-    /// Returns the writes that are allowed at `now`, in this order: the map, drains, then the namespaces in turn.
+    /// Returns the allowed writes in this order: the map, drains, then the namespaces in turn.
     pub fn allow(&mut self, now: Duration, mut writes: Vec<Write>) -> Vec<Write> {
         self.fill(now);
         writes.retain(|write| {
@@ -141,7 +135,8 @@ impl Budget {
         self.not_before.retain(|_, (until, _)| *until > now);
     }
 
-    /// Shares the common budget: the next write is of the owner that has used least; of equal ones, a transition.
+    /// Shares the common budget: the owner with the lowest use comes next; among equal owners, one
+    /// with a transition.
     fn deal(&mut self, writes: Vec<Write>, allowed: &mut Vec<Write>) {
         let mut queues: BTreeMap<Owner, VecDeque<Write>> = BTreeMap::new();
         for write in writes {
@@ -160,19 +155,17 @@ impl Budget {
         }
     }
 
-    /// The next owner.
     fn next(&self, queues: &BTreeMap<Owner, VecDeque<Write>>) -> Option<Owner> {
         let waiting = queues.iter().filter_map(|(owner, queue)| {
             let used = self.used.get(owner).copied().unwrap_or_default();
             Some((owner, used, !queue.front()?.is_transition))
         });
-        let next = waiting.min_by(|(_, one, counts), (_, other, also)| {
-            one.total_cmp(other).then(counts.cmp(also))
+        let next = waiting.min_by(|(_, used, counts), (_, other_used, other_counts)| {
+            used.total_cmp(other_used).then(counts.cmp(other_counts))
         });
         next.map(|(owner, ..)| owner.clone())
     }
 
-    /// Records the result of a write.
     pub fn wrote(&mut self, now: Duration, write: &Write, ok: bool) {
         let wait = if ok { COALESCE } else { RETRY };
         let key = (write.collection, write.name.clone());
@@ -206,22 +199,22 @@ mod tests {
         write_of(Collection::Policies, "shop", number, is_transition)
     }
 
-    /// What is written in so many seconds, when `planned` is all that there is in each.
+    /// Returns the writes of so many seconds, with `planned` pending in each second.
     fn written(seconds: u64, planned: impl Fn() -> Vec<Write>) -> Vec<(u64, Write)> {
         let mut budget = Budget::new(Duration::ZERO);
         let mut all = Vec::new();
         for second in 0..seconds {
             let now = Duration::from_secs(second);
-            for one in budget.allow(now, planned()) {
-                budget.wrote(now, &one, true);
-                all.push((second, one));
+            for write in budget.allow(now, planned()) {
+                budget.wrote(now, &write, true);
+                all.push((second, write));
             }
         }
         all
     }
 
     #[test]
-    fn a_minute_has_no_more_writes_than_it_may() {
+    fn the_writes_per_minute_are_limited() {
         let many = || {
             let policies = (0..500).map(|number| write(number, true));
             let maps = (0..500).map(|number| write_of(Collection::Maps, "", number, true));
@@ -233,9 +226,9 @@ mod tests {
         assert!(count <= most * 4 && count >= most * 3, "{count}");
     }
 
-    /// Review M6: changes of Nodes in the map are counts, and came after every condition of every policy.
+    /// Review M6: changes of Nodes in the map waited for the conditions of all policies.
     #[test]
-    fn policies_that_change_without_end_stop_neither_the_map_nor_drains() {
+    fn endless_policy_changes_do_not_delay_the_map_or_drains() {
         let storm = || {
             let mut all: Vec<Write> = (0..500).map(|number| write(number, true)).collect();
             all.push(write_of(Collection::Maps, "", 0, false));
@@ -246,7 +239,7 @@ mod tests {
         for collection in [Collection::Maps, Collection::Drains] {
             let of = written
                 .iter()
-                .filter(|(_, one)| one.collection == collection);
+                .filter(|(_, write)| write.collection == collection);
             let seconds: Vec<u64> = of.map(|(second, _)| *second).collect();
             assert_eq!(seconds[0], 0);
             let longest = seconds.windows(2).map(|two| two[1] - two[0]).max();
@@ -255,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_writes_without_end_leaves_the_others_their_share() {
+    fn a_namespace_with_endless_writes_does_not_delay_the_others() {
         let storm = || {
             let many = |namespace: &'static str| {
                 let all = 0..500;
@@ -268,23 +261,25 @@ mod tests {
         };
         let written = written(600, storm);
         let count = |namespace: &str| {
-            let of = written.iter().filter(|(_, one)| one.name.0 == namespace);
+            let of = written
+                .iter()
+                .filter(|(_, write)| write.name.0 == namespace);
             of.count()
         };
         assert!(count("aaa").abs_diff(count("zzz")) <= 2, "{}", count("aaa"));
-        // A count comes as soon as it may: every ten seconds.
+        // A count is written every ten seconds.
         assert!(count("shop") >= 55, "{}", count("shop"));
         assert!(count("") >= 55, "{}", count(""));
     }
 
     #[test]
-    fn what_somebody_waits_for_comes_first_and_at_once() {
+    fn transitions_are_written_first_and_at_once() {
         let mut budget = Budget::new(Duration::ZERO);
         let mixed = vec![write(1, false), write(2, true)];
         let allowed = budget.allow(Duration::ZERO, mixed);
         assert!(allowed[0].is_transition);
-        for one in &allowed {
-            budget.wrote(Duration::ZERO, one, true);
+        for write in &allowed {
+            budget.wrote(Duration::ZERO, write, true);
         }
         let now = Duration::from_secs(1);
         assert_eq!(budget.allow(now, vec![write(1, false)]), []);
@@ -293,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_failed_waits_whoever_waits_for_it() {
+    fn a_failed_write_waits_even_with_a_transition() {
         let mut budget = Budget::new(Duration::ZERO);
         budget.wrote(Duration::ZERO, &write(1, true), false);
         assert_eq!(

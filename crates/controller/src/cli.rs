@@ -7,7 +7,8 @@ use clap::Parser;
 use telemetry::log::LogFormat;
 use topology_core::policy::LevelKey;
 
-/// Writes what agents share: where Nodes are, and how policies and drains stand. Agents go on without it.
+/// Writes what agents share: the map of Nodes, and the status of policies and drains. Agents keep
+/// working without it.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ipvs-topo-controller", version)]
 pub struct Args {
@@ -17,21 +18,21 @@ pub struct Args {
     /// The namespace of the lease.
     #[arg(long, env = "POD_NAMESPACE", default_value = "ipvs-topo-system")]
     pub namespace: String,
-    /// The name of this replica; no other has it.
+    /// The name of this replica, which must be unique.
     #[arg(long, env = "POD_NAME")]
     pub name: Option<String>,
-    /// Labels of Nodes that the map tells besides those that policies and drains name, such as those that annotations
-    /// of Services use.
+    /// Labels of Nodes that the map holds besides those that policies and drains use, such as those
+    /// that annotations of Services use.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = label_key)]
     pub label_keys: Vec<String>,
-    /// Write Topology Aware Hints on the endpoints of Services without a selector, which Kubernetes' own controllers
-    /// leave without.
+    /// Write Topology Aware Hints on the endpoints of Services without a selector, for which
+    /// Kubernetes writes no hints.
     #[arg(long)]
     pub write_hints: bool,
-    /// Where `/healthz`, `/readyz` and `/metrics` answer.
+    /// The address that serves `/healthz`, `/readyz` and `/metrics`.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258", value_parser = bind_address)]
     pub bind_address: SocketAddr,
-    /// How log lines look.
+    /// The format of log lines.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 }
@@ -45,7 +46,9 @@ fn bind_address(text: &str) -> Result<SocketAddr, String> {
 fn label_key(text: &str) -> Result<String, String> {
     match LevelKey::parse(text)? {
         LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
-        LevelKey::Node | LevelKey::Any => Err("it is no label; name those of Nodes".to_owned()),
+        LevelKey::Node | LevelKey::Any => {
+            Err("not the key of a label; use keys of Node labels".to_owned())
+        }
     }
 }
 
@@ -54,11 +57,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_cannot_be_read_is_answered_with_an_example() {
-        for wrong in ["10258", "localhost:10258", "0.0.0.0"] {
-            let arguments = ["ipvs-topo-controller", "--bind-address", wrong];
+    fn an_invalid_bind_address_is_refused_with_an_example() {
+        for invalid in ["10258", "localhost:10258", "0.0.0.0"] {
+            let arguments = ["ipvs-topo-controller", "--bind-address", invalid];
             let error = Args::try_parse_from(arguments).unwrap_err().to_string();
-            let expected = format!("{wrong:?} is not IP:PORT; write for example 0.0.0.0:10258");
+            let expected = format!("{invalid:?} is not IP:PORT; write for example 0.0.0.0:10258");
             assert!(error.contains(&expected), "{error}");
         }
     }
@@ -70,13 +73,16 @@ mod tests {
     }
 
     #[test]
-    fn label_keys_are_those_that_kubernetes_takes_or_short_for_them() {
+    fn label_keys_are_valid_keys_or_their_short_forms() {
         assert_eq!(
             keys("example.com/rack,zone").unwrap(),
             ["example.com/rack", "topology.kubernetes.io/zone"]
         );
-        for wrong in ["bad key!", "*", "a,,b"] {
-            assert!(keys(wrong).unwrap_err().contains("--label-keys"), "{wrong}");
+        for invalid in ["bad key!", "*", "a,,b"] {
+            assert!(
+                keys(invalid).unwrap_err().contains("--label-keys"),
+                "{invalid}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Events on Services: one for a fallback that agents report, whatever the number of Nodes; and Events on
-//! `ClusterTopologyPolicy` objects whose levels no Node has. No I/O, no clock.
+//! Events on Services, one for each fallback that agents report, for any number of Nodes; and
+//! Events on `ClusterTopologyPolicy` objects with a label that no Node has. No I/O, no clock.
 //!
-//! A fallback begins with the first Node that reports it and ends when no Node does. A fallback that comes and goes is
-//! one Event whose series count grows. The rate is limited: `PER_MINUTE`, and twice that in the first minute. An Event
-//! beyond that is dropped, because the status of policies and the reports show the state anyway.
+//! A fallback begins with the first Node that reports it and ends when no Node reports it. Repeated
+//! fallbacks increase the series count of one Event. The rate is limited to `PER_MINUTE`, and twice
+//! that in the first minute. If too many Events are pending, new ones are dropped, because the
+//! status of policies and the reports show the state anyway.
 
 mod fallback;
 mod reasons;
@@ -24,60 +25,49 @@ pub use fallback::ServiceFallback;
 use reasons::{APPLIED, of_fallback};
 pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
 
-/// The most Events at once, and in each further minute.
+/// Limit of Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
-/// The most Events that may be pending.
 const MOST_PENDING: usize = 256;
 /// A repetition within this time, in milliseconds, counts in the same Event.
 const SERIES_MILLIS: i64 = 10 * 60_000;
-/// The least time between two writes of one Event, in milliseconds.
+/// Time between two writes of one Event, in milliseconds.
 const COALESCE_MILLIS: i64 = 60_000;
-/// The former leader has recorded what began longer ago than this, in milliseconds.
+/// A fallback that is older than this, in milliseconds, was recorded by the former leader.
 const RECORDED_BEFORE_MILLIS: i64 = 5 * 60_000;
-/// `reportingController` of the Events.
 const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
-/// Where Events about objects without a namespace are.
+/// The namespace of Events about objects without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// A Service, or a `ClusterTopologyPolicy`, which has no namespace, and the reason of the Event.
+/// The object of an Event (a `ClusterTopologyPolicy` has an empty namespace) and its reason.
 pub type Key = (ObjectName, &'static str);
 
-/// An Event to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// The object and the reason.
     pub key: Key,
-    /// The namespace of the Event.
     pub namespace: String,
-    /// The name of the Event.
     pub name: String,
-    /// The write that records it.
     pub write: EventWrite,
 }
 
-/// The write of an Event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventWrite {
-    /// Creates the Event.
     Create(Box<Event>),
-    /// Replaces the series of the Event, which exists.
+    /// Replaces the series of an existing Event.
     Series(EventSeries),
 }
 
-/// The Events that were written, and those that are pending.
 #[derive(Debug)]
 pub struct EventRecorder {
-    /// `reportingInstance` of the Events: this replica.
     instance: String,
-    /// The fallbacks that last; none before the first observation.
+    /// The fallbacks of the last observation; `None` before the first.
     lasting: Option<BTreeSet<Key>>,
     pending: BTreeMap<Key, Occurrence>,
     recorded: BTreeMap<Key, Recorded>,
-    /// The Events that may be written, in thousandths, and when they were counted.
+    /// Events that may be written, in thousandths, and the time of this count.
     credit: (i64, i64),
 }
 
-/// What has happened since the last write.
+/// Occurrences since the last write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Occurrence {
     times: u64,
@@ -86,7 +76,6 @@ struct Occurrence {
     uid: Option<String>,
 }
 
-/// An Event that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Recorded {
     name: String,
@@ -94,13 +83,13 @@ struct Recorded {
     at: i64,
 }
 
-/// The key of a reported reason; none for a reason of a later version.
+/// The key of a reported reason; `None` for a reason of a later version.
 pub fn key(service: &ObjectName, reason: FallbackReason) -> Option<Key> {
     of_fallback(reason).map(|(reason, _)| (service.clone(), reason))
 }
 
 impl EventRecorder {
-    /// Nothing is recorded yet. `instance` names this replica in Events.
+    /// `instance`: the name of this replica in Events.
     pub fn new(instance: &str) -> Self {
         Self {
             instance: instance.to_owned(),
@@ -118,8 +107,8 @@ impl EventRecorder {
         self.recorded.clear();
     }
 
-    /// Records which fallbacks began and ended. `complete`: the reports had room for every fallback, so one that is not
-    /// in `seen` has ended. Returns the number of Events that were dropped.
+    /// Records which fallbacks began and ended. `complete`: the reports hold every fallback, so a
+    /// fallback that is not in `seen` has ended. Returns the number of dropped Events.
     pub fn observe(
         &mut self,
         now: i64,
@@ -141,11 +130,12 @@ impl EventRecorder {
         let mut lasting: BTreeSet<Key> = seen.keys().cloned().collect();
         let gone = before.into_iter().filter(|key| !seen.contains_key(key));
         if complete {
-            let still: BTreeSet<&ObjectName> = seen.keys().map(|(service, _)| service).collect();
+            let still_seen: BTreeSet<&ObjectName> =
+                seen.keys().map(|(service, _)| service).collect();
             let services: BTreeSet<ObjectName> = gone.map(|(service, _)| service).collect();
             let ended = services
                 .into_iter()
-                .filter(|service| !still.contains(service));
+                .filter(|service| !still_seen.contains(service));
             for service in ended {
                 let note = "the policy is applied as requested on all nodes".to_owned();
                 dropped += usize::from(!self.add((service, APPLIED), now, note, None));
@@ -157,8 +147,8 @@ impl EventRecorder {
         dropped
     }
 
-    /// Adds an occurrence. `uid`: of the object, where it is known; `kubectl describe` asks for it. Returns false if too
-    /// many Events are pending.
+    /// Adds an occurrence. `uid`: of the object, if known; `kubectl describe` selects Events by it.
+    /// Returns false if too many Events are pending.
     pub fn add(&mut self, key: Key, since: i64, note: String, uid: Option<String>) -> bool {
         if let Some(occurrence) = self.pending.get_mut(&key) {
             occurrence.times += 1;
@@ -178,20 +168,20 @@ impl EventRecorder {
         true
     }
 
-    /// Returns the Events that may be written now. Each stays pending until [`EventRecorder::record_result`].
+    /// Returns the Events that are due. Each stays pending until [`EventRecorder::record_result`].
     pub fn pending(&mut self, now: i64) -> Vec<Pending> {
         self.recorded
             .retain(|_, recorded| now - recorded.at < SERIES_MILLIS);
-        let (credit, then) = self.credit;
-        let earned = (now - then).clamp(0, 60_000) * PER_MINUTE / 60;
+        let (credit, counted_at) = self.credit;
+        let earned = (now - counted_at).clamp(0, 60_000) * PER_MINUTE / 60;
         let credit = (credit + earned).min(PER_MINUTE * 1000);
-        let may = usize::try_from(credit / 1000).unwrap_or_default();
+        let limit = usize::try_from(credit / 1000).unwrap_or_default();
         let due = self.pending.iter().filter(|(key, _)| {
             let recorded = self.recorded.get(*key);
             recorded.is_none_or(|recorded| now - recorded.at >= COALESCE_MILLIS)
         });
         let allowed: Vec<Pending> = due
-            .take(may)
+            .take(limit)
             .map(|(key, occurrence)| self.event(key, occurrence, now))
             .collect();
         let spent = i64::try_from(allowed.len()).unwrap_or_default() * 1000;
@@ -199,7 +189,7 @@ impl EventRecorder {
         allowed
     }
 
-    /// Records the result of a write: `is_final` if it is not to be retried.
+    /// Records the result of a write; `is_final`: the write is not retried.
     pub fn record_result(&mut self, now: i64, event: &Pending, is_final: bool) {
         if !is_final {
             return;
@@ -262,13 +252,13 @@ impl EventRecorder {
     }
 }
 
-/// The namespace of an Event, the name of the object that it is about, and the reference to that.
+/// The namespace of an Event, and the name and the reference of its object.
 fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, ObjectReference) {
     let (namespace, name) = match (&*key.0.namespace, &*key.0.name) {
         ("", name) => (DEFAULT_NAMESPACE, name),
         names => names,
     };
-    let (version, kind, of) = if reasons::is_about_policy(key.1) {
+    let (version, kind, object_namespace) = if reasons::is_about_policy(key.1) {
         (format!("{GROUP}/{VERSION}"), "ClusterTopologyPolicy", None)
     } else {
         ("v1".to_owned(), "Service", Some(namespace.to_owned()))
@@ -276,7 +266,7 @@ fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, ObjectRe
     let object = ObjectReference {
         api_version: Some(version),
         kind: Some(kind.to_owned()),
-        namespace: of,
+        namespace: object_namespace,
         name: Some(name.to_owned()),
         uid: uid.map(str::to_owned),
         ..ObjectReference::default()

@@ -16,27 +16,24 @@ use tokio::time::Instant;
 use crate::lease::{Election, LeaseRequest, Record, Response};
 use crate::log_once::LogOnce;
 
-/// Which Lease, and which replica.
 #[derive(Debug, Clone)]
 pub struct LeaseIdentity {
-    /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// The holder identity of this replica, which no other has.
+    /// The holder identity of this replica; must be unique.
     pub me: String,
 }
 
-/// Runs the election in a thread of its own, so that no computation of this process delays a renewal.
+/// Runs the election in its own thread, so that no computation of this process delays a renewal.
 #[derive(Debug)]
 pub struct ElectionThread {
     stop: watch::Sender<bool>,
-    /// `None` once the thread has ended.
     end: Option<oneshot::Receiver<anyhow::Result<()>>>,
 }
 
 impl ElectionThread {
-    /// Starts the thread. `connection` counts the requests; `lead` receives until when this replica leads.
+    /// Starts the thread. `connection` counts the requests; `lead` receives the time until which
+    /// this replica leads.
     pub fn start(
         access: Access,
         connection: Connection,
@@ -47,7 +44,7 @@ impl ElectionThread {
         let (end, ends) = oneshot::channel();
         let work = move || {
             let done = run_thread(&access, &connection, identity, lead, stops);
-            // The receiver is gone when the process ends.
+            // The receiver is dropped when the process exits.
             drop(end.send(done));
         };
         let thread = std::thread::Builder::new().name("election".to_owned());
@@ -58,24 +55,23 @@ impl ElectionThread {
         })
     }
 
-    /// Waits until the thread ends. Without [`ElectionThread::stop`] it ends only by an error.
+    /// Waits until the thread exits. Without [`ElectionThread::stop`] it exits only after an error.
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         let Some(end) = &mut self.end else {
             return Ok(());
         };
         let ended = end.await;
         self.end = None;
-        ended.context("its thread ended")?
+        ended.context("the election thread exited")?
     }
 
-    /// Releases the Lease if it is held, and ends the thread.
+    /// Releases the Lease if it is held, and stops the thread.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         self.stop.send_replace(true);
         self.ended().await
     }
 }
 
-/// Runs the election in a runtime of its own.
 fn run_thread(
     access: &Access,
     connection: &Connection,
@@ -95,7 +91,8 @@ fn run_thread(
     })
 }
 
-/// Runs until `stop`, then releases the Lease if it is held. Sends until when this replica leads to `lead`.
+/// Runs until `stop`, then releases the Lease if it is held. `lead` receives the time until which
+/// this replica leads.
 async fn elect(
     connection: Connection,
     identity: LeaseIdentity,
@@ -146,13 +143,15 @@ async fn send(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
         identity.namespace
     );
-    let one = format!("{path}/{}", identity.name);
+    let lease_path = format!("{path}/{}", identity.name);
     let write = |record: &Record| serde_json::to_value(lease(identity, record)).unwrap_or_default();
     let (done, is_read) = match request {
         LeaseRequest::Wait(_) => return Response::Failed,
-        LeaseRequest::Get => (connection.get(&one).await, true),
+        LeaseRequest::Get => (connection.get(&lease_path).await, true),
         LeaseRequest::Create(record) => (connection.create(&path, &write(record)).await, false),
-        LeaseRequest::Replace(record) => (connection.replace(&one, &write(record)).await, false),
+        LeaseRequest::Replace(record) => {
+            (connection.replace(&lease_path, &write(record)).await, false)
+        }
     };
     let object = match done {
         Ok(object) => object,
@@ -177,7 +176,7 @@ async fn send(
             }
         }
         Err(error) => {
-            log.failed(&format!("cannot read the lease {one}: {error}"));
+            log.failed(&format!("cannot read the lease {lease_path}: {error}"));
             Response::Failed
         }
     }

@@ -1,28 +1,26 @@
-//! Leader election among replicas by a Lease, with the rules of client-go's `leaderelection`. No I/O, no clock.
+//! Leader election with a Lease, by the rules of client-go's `leaderelection`. No I/O, no clock.
 //!
-//! The holder renews the Lease. Another replica takes it after it has seen the Lease unchanged for its duration. It
-//! measures that with its own clock, from when it first saw this version: clocks of different machines are never
-//! compared. A holder that cannot renew stops leading before that, counted from before its last renewal was sent. So
-//! there is at most one leader. A property test runs many replicas against one Lease with delays of any length.
+//! The holder renews the Lease. Another replica takes the Lease after it was unchanged for its
+//! duration. Each replica measures this time with its own clock, from the moment when it first read
+//! this version: clocks of different machines are never compared. A holder that cannot renew stops
+//! leading earlier, counted from the moment before it sent its last renewal. So there is at most
+//! one leader. A property test runs many replicas against one Lease with delays of any length.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-/// The duration of the Lease.
 pub const DURATION: Duration = Duration::from_secs(15);
 /// The holder stops leading after this time without a renewal.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// Between two attempts.
+/// Time between two requests.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A Lease as the API server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// The holder identity; empty when the Lease is free.
     pub holder: String,
-    /// The duration that the holder wrote.
     pub duration: Duration,
     /// The number of changes of the holder.
     pub transitions: i32,
@@ -30,25 +28,19 @@ pub struct Record {
     pub version: String,
 }
 
-/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseRequest {
-    /// None before this moment.
+    /// Send nothing before this time.
     Wait(Duration),
-    /// Read the Lease.
     Get,
-    /// Create the Lease.
     Create(Record),
     /// Update the Lease if it still has this version.
     Replace(Record),
 }
 
-/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
-    /// The Lease that was read.
     Found(Record),
-    /// There is no Lease.
     Missing,
     /// The Lease was written and has this version now.
     Written(String),
@@ -58,11 +50,10 @@ pub enum Response {
     Failed,
 }
 
-/// The election as one replica sees it.
 #[derive(Debug)]
 pub struct Election {
     me: String,
-    /// The Lease as last seen, and when this version was first seen.
+    /// The Lease as last read, and when this version was first read.
     seen: Option<(Record, Duration)>,
     /// When the last successful renewal was sent.
     renewed: Option<Duration>,
@@ -75,7 +66,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// A replica with an identity that no other has.
+    /// `me`: the holder identity, which must be unique.
     pub fn new(me: &str) -> Self {
         Self {
             me: me.to_owned(),
@@ -88,13 +79,12 @@ impl Election {
         }
     }
 
-    /// Until when this replica leads without another response; `None` if it does not lead at `now`.
+    /// Time until which this replica leads without another response; `None` if it does not lead.
     pub fn leads_until(&self, now: Duration) -> Option<Duration> {
         let until = self.renewed? + DEADLINE;
         (now < until).then_some(until)
     }
 
-    /// Returns the request to send at `now`.
     pub fn next_request(&mut self, now: Duration) -> LeaseRequest {
         if now < self.not_before {
             return LeaseRequest::Wait(self.not_before);
@@ -123,7 +113,6 @@ impl Election {
         }
     }
 
-    /// Handles the response to the last request.
     pub fn handle(&mut self, now: Duration, response: Response) {
         self.not_before = now + RETRY;
         match response {
@@ -149,7 +138,7 @@ impl Election {
         };
         let writes = is_mine || is_free(&record, since, now);
         self.seen = Some((record, since));
-        // Writes at once, while what was read is fresh.
+        // Writes at once, before the Lease changes again.
         self.unread = !writes;
         if writes {
             self.not_before = now;
@@ -159,7 +148,7 @@ impl Election {
     }
 
     fn written(&mut self, now: Duration, version: String) {
-        // A write over another holder's name is one more transition.
+        // A change of the holder is a transition.
         let transitions = self.seen.as_ref().map_or(0, |(seen, _)| {
             seen.transitions
                 .saturating_add(i32::from(seen.holder != self.me))
@@ -174,7 +163,7 @@ impl Election {
         (self.missing, self.unread, self.renewed) = (false, false, Some(self.sent));
     }
 
-    /// Stops leading. Returns what to write so that another replica need not wait, if the Lease is held.
+    /// Stops leading. If the Lease is held, returns the record that frees it for another replica.
     pub fn release(&mut self) -> Option<Record> {
         self.renewed.take()?;
         let (seen, _) = self.seen.take()?;

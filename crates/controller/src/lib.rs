@@ -6,16 +6,16 @@
 //!  leader_election ────────────────────^
 //! ```
 //!
-//! - [`lease`]: leader election by a Lease; pure.
-//! - [`state`]: the objects that are known, and the writes that follow from them; pure.
+//! - [`lease`]: leader election with a Lease; pure.
+//! - [`state`]: the observed objects and the writes that follow from them; pure.
 //! - [`budget`]: the limit on the rate of writes; pure.
 //! - [`event_recorder`]: Events on Services, one for all Nodes; pure.
-//! - [`run`]: the loop that joins them, and everything that touches the network.
+//! - [`run`]: the loop that connects them, and all network code.
 //!
-//! Traffic does not depend on it: without it agents go on with the state that they have.
+//! Traffic does not depend on the controller: without it agents keep the state that they have.
 
 #![allow(missing_docs, reason = "binary crate")]
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new variant must be handled everywhere and not match `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod budget;

@@ -1,19 +1,16 @@
-//! Logs a failure that lasts once, and its recovery.
+//! Logs a lasting failure once, and its recovery.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A failure that comes back after this time is logged again. It is longer than the longest wait before a retry, the
-/// 300 s that an API server may ask for.
+/// Longer than the longest wait before a retry: an API server may request 300 s.
 const QUIET: Duration = Duration::from_secs(360);
 
-/// One operation that is retried.
 #[derive(Debug, Default)]
 pub(crate) struct LogOnce(Option<Last>);
 
-/// The last failure.
 #[derive(Debug)]
 struct Last {
     words: String,
@@ -21,7 +18,7 @@ struct Last {
 }
 
 impl LogOnce {
-    /// Logs a failure, unless it was logged with the same words before.
+    /// Logs a failure, unless the last one had the same text.
     pub(crate) fn failed(&mut self, error: &impl Display) {
         let words = error.to_string();
         if self.is_news(&words, Instant::now()) {
@@ -37,10 +34,9 @@ impl LogOnce {
         is_news
     }
 
-    /// Logs the recovery, if a failure was logged.
     pub(crate) fn succeeded(&mut self) {
         if let Some(Last { words, .. }) = self.0.take() {
-            tracing::info!("no longer: {words}");
+            tracing::info!("recovered: {words}");
         }
     }
 }
@@ -50,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_logged_once_until_it_recovers_or_another_comes() {
+    fn a_failure_is_logged_once_until_it_recovers_or_changes() {
         let (mut log, now) = (LogOnce::default(), Instant::now());
         let logged: Vec<bool> = ["refused", "refused", "forbidden", "refused"]
             .into_iter()
@@ -63,7 +59,7 @@ mod tests {
 
     /// A collection in which nothing changes reports no success between two outages.
     #[test]
-    fn a_cause_that_comes_back_after_a_long_quiet_is_logged_again() {
+    fn a_failure_that_occurs_again_after_the_quiet_time_is_logged_again() {
         let (mut log, now) = (LogOnce::default(), Instant::now());
         assert!(log.is_news("refused", now));
         assert!(!log.is_news("refused", now + Duration::from_secs(300)));

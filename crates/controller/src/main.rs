@@ -1,4 +1,4 @@
-//! The program `ipvs-topo-controller`.
+//! The binary `ipvs-topo-controller`.
 
 use std::process::ExitCode;
 

@@ -13,14 +13,12 @@ use telemetry::ClientRequests;
 
 use crate::state::Count;
 
-/// The labels of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Written {
     kind: &'static str,
     outcome: &'static str,
 }
 
-/// The label of a Service by the state of its hints.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Hinted {
     outcome: &'static str,
@@ -49,12 +47,12 @@ impl Default for Metrics {
         let hints = Family::default();
         registry.register("leader", "1 if this replica is the leader", leader.clone());
         registry.register("nodes", "Nodes that the controller knows", nodes.clone());
-        let words = "Objects written, by kind and outcome: ok or failed";
-        registry.register("writes", words, writes.clone());
-        let words = "Lists and watches that failed and were retried";
-        registry.register("watch_failures", words, troubles.clone());
-        let words = "Services, one for each address family, by the outcome of their hints: written, refused or left (to another writer)";
-        registry.register("hints", words, hints.clone());
+        let help = "Objects written, by kind and outcome: ok or failed";
+        registry.register("writes", help, writes.clone());
+        let help = "Lists and watches that failed and were retried";
+        registry.register("watch_failures", help, troubles.clone());
+        let help = "Services, one for each address family, by the outcome of their hints: written, refused or left (to another writer)";
+        registry.register("hints", help, hints.clone());
         Self {
             registry: Arc::new(all),
             leader,
@@ -78,13 +76,11 @@ impl Metrics {
         metrics
     }
 
-    /// Sets the gauges of the process.
     pub fn stands(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
         self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
     }
 
-    /// Sets the gauges of hints.
     pub fn hinted(&self, count: Count) {
         let Count {
             written,
@@ -97,22 +93,19 @@ impl Metrics {
         }
     }
 
-    /// Counts a write.
     pub fn wrote(&self, kind: &'static str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.writes.get_or_create(&Written { kind, outcome }).inc();
     }
 
-    /// Counts a failed list or watch.
     pub fn trouble(&self) {
         self.troubles.inc();
     }
 
-    /// Sets the counts of requests of a connection.
     pub fn asked(&self, api: &Connection) {
-        let counts = api.count().requests.into_iter().map(|(of, count)| {
-            let code = ClientRequests::code_label(of.code);
-            (code, of.verb.method(), count)
+        let counts = api.count().requests.into_iter().map(|(key, count)| {
+            let code = ClientRequests::code_label(key.code);
+            (code, key.verb.method(), count)
         });
         self.requests.fill(api.server(), counts);
     }

@@ -1,4 +1,4 @@
-//! The loop: changes go into the [`State`], and what it plans is written while this replica leads.
+//! The loop: applies changes to the [`State`], and writes its plan while this replica leads.
 
 mod follow;
 mod names;
@@ -29,9 +29,7 @@ use write_event::write_event;
 
 /// The interval between writes; changes are collected meanwhile.
 const TICK: Duration = Duration::from_secs(1);
-/// The name of the Lease.
 const LEASE: &str = "ipvs-topo-controller";
-/// The user agent in the API server's logs.
 const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSION"));
 
 /// Runs until SIGTERM or SIGINT.
@@ -80,11 +78,11 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
     let ended = tokio::select! {
         ended = serve(args.bind_address, ready, metrics, connection) => ended,
         ended = working.run() => ended,
-        ended = election.ended() => bail!("the election ended by itself: {ended:?}"),
+        ended = election.ended() => bail!("leader election exited: {ended:?}"),
         done = stopped() => done,
     };
-    // The loop is dropped by now, so that nothing is written after the Lease is given up.
-    election.stop().await.context("the election ended badly")?;
+    // The loop is dropped by now, so nothing is written after the Lease is released.
+    election.stop().await.context("leader election failed")?;
     ended
 }
 
@@ -104,7 +102,7 @@ fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
 }
 
-/// The entries of `present` that are not in `logged`, which then has the keys of `present`.
+/// Returns the entries that are not in `logged`, and sets `logged` to all keys.
 fn news<'p>(
     logged: &mut BTreeSet<String>,
     present: &'p BTreeMap<String, String>,
@@ -132,25 +130,22 @@ struct Loop {
     event_recorder: EventRecorder,
     epoch: Instant,
     followed: Vec<Collection>,
-    /// Collections whose first list has not ended.
+    /// Collections whose first list is not complete.
     unlisted: BTreeSet<Collection>,
     leads: watch::Receiver<Option<Instant>>,
     ready: Ready,
     metrics: Metrics,
-    /// Of writes of objects.
     write_log: LogOnce,
-    /// Of writes of Events.
     event_log: LogOnce,
     /// The Nodes that are left out of the map, as logged.
     left_out: BTreeSet<String>,
-    /// The Nodes whose reports cannot be read whole, as logged.
+    /// The Nodes whose reports cannot be read completely, as logged.
     unread: BTreeSet<String>,
-    /// Whether anything changed since the last plan that left nothing to write.
+    /// Whether a plan may have writes: set by changes, cleared by an empty plan.
     dirty: bool,
 }
 
 impl Loop {
-    /// Runs until a task that follows the API server ends.
     async fn run(mut self) -> anyhow::Result<()> {
         let (sender, mut updates) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
@@ -160,16 +155,16 @@ impl Loop {
         }
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut led = false;
+        let mut was_leader = false;
         loop {
             tokio::select! {
                 Some(update) = updates.recv() => self.apply(update),
-                Some(ended) = tasks.join_next() => bail!("following the API server ended: {ended:?}"),
+                Some(ended) = tasks.join_next() => bail!("a watch task exited: {ended:?}"),
                 _ = tick.tick() => {
                     let leads = self.leads();
-                    if leads != led {
+                    if leads != was_leader {
                         tracing::info!("{}", if leads { "acquired leadership" } else { "lost leadership" });
-                        (led, self.dirty) = (leads, true);
+                        (was_leader, self.dirty) = (leads, true);
                         // Another replica may have written since.
                         self.event_recorder.forget();
                         self.state.forget();
@@ -186,7 +181,7 @@ impl Loop {
 
     /// Whether the initial lists of all collections but those for hints are complete.
     fn is_informed(&self) -> bool {
-        let needed = |one: &Collection| Collection::ALWAYS.contains(one);
+        let needed = |collection: &Collection| Collection::ALWAYS.contains(collection);
         !self.unlisted.iter().any(needed)
     }
 
@@ -217,7 +212,6 @@ impl Loop {
         }
     }
 
-    /// Records Events and writes objects, as the leader.
     async fn lead(&mut self) {
         if self.dirty {
             let (seen, complete) = self.state.fallbacks();
@@ -256,7 +250,7 @@ impl Loop {
             .add(news.key, since, news.note, news.uid);
     }
 
-    /// Writes the Events that may be written now.
+    /// Writes the Events that are due.
     async fn write_events(&mut self) {
         for event in self
             .event_recorder
@@ -277,7 +271,7 @@ impl Loop {
         }
     }
 
-    /// Logs each Node that was newly left out of the map, or whose report newly cannot be read.
+    /// Logs each new Node that is left out of the map or whose report cannot be read completely.
     fn log_nodes(&mut self) {
         for (node, why) in news(&mut self.left_out, self.state.left_out()) {
             tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
@@ -285,12 +279,12 @@ impl Loop {
         for (node, why) in news(&mut self.unread, self.state.unread_reports()) {
             tracing::warn!(
                 node,
-                "the TopologyAgent of the Node is not used whole: {why}"
+                "the TopologyAgent of the Node cannot be read completely: {why}"
             );
         }
     }
 
-    /// Writes what may be written now.
+    /// Plans, and writes what the budget allows.
     async fn write(&mut self) {
         let planned = self.state.plan(Timestamp::now().as_millisecond());
         self.dirty = !planned.is_empty();
@@ -311,7 +305,7 @@ impl Loop {
                     }
                     self.write_log.succeeded();
                 }
-                // The slice has changed meanwhile; it is read and written again.
+                // The slice has changed; the watch reports it, and the next plan writes again.
                 Err(error) if write.kind == WriteKind::Merge && is_outdated(error.fault) => {}
                 Err(error) => self.write_log.failed(&error),
             }

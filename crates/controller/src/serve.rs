@@ -27,7 +27,6 @@ impl Ready {
     }
 }
 
-/// Serves on `address` until the task is dropped.
 pub async fn serve(
     address: SocketAddr,
     ready: Ready,
@@ -38,11 +37,11 @@ pub async fn serve(
         if ready.is() {
             (StatusCode::OK, "ok\n")
         } else {
-            let text = "some collection was not read yet\n";
+            let text = "the initial lists are not complete\n";
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
     };
-    let figures = move |headers: HeaderMap| async move {
+    let exposition = move |headers: HeaderMap| async move {
         metrics.asked(&api);
         let accept = headers.get(header::ACCEPT);
         let format = Format::accepted(accept.and_then(|value| value.to_str().ok()));
@@ -52,7 +51,7 @@ pub async fn serve(
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
-        .route("/metrics", get(figures));
+        .route("/metrics", get(exposition));
     let listener = telemetry::listen(address).with_context(|| {
         format!("cannot listen on {address}; choose another with --bind-address")
     })?;

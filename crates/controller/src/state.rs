@@ -1,7 +1,7 @@
-//! The state of the cluster as the controller read it, and the writes that follow from it. No I/O, no clock.
+//! The observed state of the cluster, and the writes that follow from it. No I/O, no clock.
 //!
-//! A write is the difference between the desired object and the observed one. So nothing is written twice, and a second
-//! controller, or a restarted one, has nothing to write.
+//! A write is the difference between the desired and the observed object. So nothing is written
+//! twice, and a second or restarted controller has nothing to write.
 
 mod collection;
 mod condition;
@@ -41,21 +41,19 @@ pub fn name_of(object: &Value) -> Name {
     value::name(object)
 }
 
-/// The objects that were read, and the writes that follow from them.
 #[derive(Debug, Default)]
 pub struct State {
     observed: Observed,
-    /// Nodes whose reports cannot be read, or not all of them, and why.
+    /// Nodes whose reports cannot be read completely, and why.
     unread: BTreeMap<String, String>,
     /// Whether time alone may change the status of a policy.
     waits: bool,
-    /// Nodes that have no place in the map, and why.
     left_out: BTreeMap<String, String>,
     hints: Hints,
 }
 
 impl State {
-    /// Has read nothing. The map holds `keys` at least.
+    /// An empty state. The map always holds the labels `keys`.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         Self {
             observed: Observed {
@@ -72,7 +70,7 @@ impl State {
         if Collection::FOR_HINTS.contains(&collection) {
             return self.hints.exists(collection, &object);
         }
-        // In lists objects need not say what they are.
+        // Objects in a list may have no kind.
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
         match collection {
@@ -85,12 +83,11 @@ impl State {
             | Collection::Policies
             | Collection::Drains
             | Collection::Maps => self.written(collection, name, object),
-            // Kept by `hints`.
             Collection::Services | Collection::Slices => false,
         }
     }
 
-    /// Records a Node; none = it was deleted. Returns whether the writes may differ.
+    /// Records a Node; `None` if it was deleted. Returns whether the writes may differ.
     fn node_is(&mut self, name: String, place: Option<Place>) -> bool {
         let old = self.observed.nodes.get(&name);
         if old == place.as_ref() {
@@ -106,7 +103,7 @@ impl State {
         true
     }
 
-    /// Records the report of an agent, if it has one, and the part of it that cannot be read.
+    /// Records the report of an agent, if there is one, and which part of it cannot be read.
     fn reported(
         &mut self,
         node: &str,
@@ -124,14 +121,13 @@ impl State {
         self.observed.reports.set(node, status)
     }
 
-    /// Records an object that is kept whole.
     fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
         let key = (collection, name);
         let before = self.observed.objects.get(&key);
         if before == Some(&object) {
             return false;
         }
-        // A changed status leaves the validation of the spec as it is.
+        // A change of the status does not affect the validation of the spec.
         let same_spec = before.is_some_and(|before| {
             let parts = [
                 "/spec",
@@ -173,7 +169,7 @@ impl State {
         }
     }
 
-    /// The names of all known objects of a collection; a new list is compared with them.
+    /// The names of all observed objects of a collection, to compare with a new list.
     pub fn names(&self, collection: Collection) -> BTreeSet<Name> {
         let global = |name: &String| (String::new(), name.clone());
         match collection {
@@ -191,14 +187,13 @@ impl State {
         }
     }
 
-    /// Records that the first list of a collection is complete.
     pub fn listed(&mut self, collection: Collection) {
         if Collection::FOR_HINTS.contains(&collection) {
             self.hints.listed(collection);
         }
     }
 
-    /// Records a write and the response of the API server. Returns the Event to record, if the write has one.
+    /// Records a write and the response of the API server. Returns the Event to record, if any.
     pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
         let key = (write.collection, write.name.clone());
         let before = self.observed.objects.get(&key);
@@ -210,7 +205,7 @@ impl State {
         news
     }
 
-    /// Forgets which hints this replica has written: another replica may have written since.
+    /// Forgets which hints this replica wrote, because another replica may have written since.
     pub fn forget(&mut self) {
         self.hints.forget();
     }
@@ -221,12 +216,11 @@ impl State {
         self.hints.look(zones.as_ref())
     }
 
-    /// Counts Services by the state of their hints.
     pub fn hinted(&self) -> Count {
         self.hints.count()
     }
 
-    /// The CPU of each zone, if a Service asks for hints by it.
+    /// The CPU of each zone, if a Service requests hints by CPU.
     fn zones(&self) -> Option<Zones> {
         let nodes = || {
             self.observed
@@ -237,18 +231,18 @@ impl State {
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
 
-    /// Whether time alone may change something: the status of a drain, or of a policy that nodes may not have
+    /// Whether time alone may change a status: of a drain, or of a policy that nodes may not have
     /// reported yet.
     pub fn waits(&self) -> bool {
         self.waits || self.observed.of(Collection::Drains).next().is_some()
     }
 
-    /// Nodes that have no place in the map, as of the last [`State::plan`], and why.
+    /// Nodes that the last [`State::plan`] left out of the map, and why.
     pub const fn left_out(&self) -> &BTreeMap<String, String> {
         &self.left_out
     }
 
-    /// Nodes whose reports cannot be read, or not all of them, and why.
+    /// Nodes whose reports cannot be read completely, and why.
     pub const fn unread_reports(&self) -> &BTreeMap<String, String> {
         &self.unread
     }
@@ -257,7 +251,7 @@ impl State {
         self.observed.nodes.len()
     }
 
-    /// Returns the writes at `now` (milliseconds since 1970); hints as of the last [`State::look`].
+    /// Returns the writes; `now`: milliseconds since 1970. Hints are those of [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let map::Plan {
@@ -265,25 +259,25 @@ impl State {
             left_out,
         } = map::plan(&self.observed);
         let mut waits = false;
-        for ((collection, name), judged) in &self.observed.policies {
+        for ((collection, name), validated) in &self.observed.policies {
             let known = self.observed.generations.get(&(*collection, name.clone()));
             let since = known.map_or(now, |(_, since)| *since);
-            let (write, is_open) =
-                policy::plan(&self.observed, *collection, name, judged, since, now);
+            let (write, may_change) =
+                policy::plan(&self.observed, *collection, name, validated, since, now);
             writes.extend(write);
-            waits |= is_open;
+            waits |= may_change;
         }
         let drains = self.observed.of(Collection::Drains);
         writes.extend(drains.filter_map(|(name, object)| {
-            let judged = self.observed.drains.get(name)?;
-            drain::plan(&self.observed, name, object, judged, now)
+            let validated = self.observed.drains.get(name)?;
+            drain::plan(&self.observed, name, object, validated, now)
         }));
         writes.extend(self.hints.plan());
         (self.waits, self.left_out) = (waits, left_out);
         writes
     }
 
-    /// The fallbacks of all Nodes, and whether the reports had room for all of them.
+    /// The fallbacks of all Nodes, and whether the reports hold all of them.
     pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
         self.observed.reports.fallbacks()
     }

@@ -1,4 +1,4 @@
-//! The controller against a real API server: `cargo xtask controlplane test --package controller`.
+//! The controller with a real API server: `cargo xtask controlplane test --package controller`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,10 +1,10 @@
-//! The controller's port with thousands of half-open requests, under the soft limit of open files that a container
-//! runtime may give it, and before an API server that never answers.
+//! Thousands of half-open requests to the controller, with a low soft limit of open files and an
+//! API server that never answers.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "a test says what it expects by failing loudly"
+    reason = "a test fails by panicking, and prints the log of the controller"
 )]
 
 use std::fs;
@@ -14,10 +14,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const REQUESTS: usize = 5_000;
-/// Files that the controller may have open: as many connections as its port takes, and its own.
-const FEW: usize = 250;
+/// Limit of open files: the connections that the port accepts, and those of the controller itself.
+const MAX_FILES: usize = 250;
 
-/// A controller and the folder of its kubeconfig, which it reads again.
+/// A controller and the folder of its kubeconfig, which the controller reads again.
 struct Controller {
     child: Child,
     _folder: tempfile::TempDir,
@@ -30,7 +30,8 @@ impl Drop for Controller {
     }
 }
 
-/// Starts a controller with a soft limit of 1,024 files, and waits until it listens: the controller, and where.
+/// Starts a controller with a soft limit of 1,024 files and waits until it listens; returns its
+/// address, too.
 fn start(server: &TcpListener) -> (Controller, String) {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("config");
@@ -84,7 +85,7 @@ fn healthz_answers_with_5000_half_open_requests_and_few_files_are_open() {
 
     let half = |_| {
         let mut stream = TcpStream::connect(&address).unwrap();
-        // It may have been dropped already.
+        // The controller may have closed the connection.
         drop(stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: "));
         stream
     };
@@ -100,5 +101,5 @@ fn healthz_answers_with_5000_half_open_requests_and_few_files_are_open() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     let open = fs::read_dir(format!("{process}/fd")).unwrap().count();
-    assert!(open <= FEW, "{open} files are open");
+    assert!(open <= MAX_FILES, "{open} files are open");
 }

@@ -1,6 +1,7 @@
-//! Prints every text that follows from the descriptions of the custom resources; `cargo xtask codegen` runs it.
+//! Prints every text that follows from the descriptions of the custom resources, for `cargo xtask
+//! codegen`.
 //!
-//! Each text comes after a line that says where it belongs: `>>> manifest NAME` or `>>> document NAME`.
+//! A line before each text has its file: `>>> manifest NAME` or `>>> document NAME`.
 
 #![expect(clippy::print_stdout, reason = "it prints what it is asked for")]
 

@@ -1,11 +1,11 @@
-//! The `ValidatingAdmissionPolicy` objects: what the API server itself refuses besides what CRDs can say.
+//! Makes the `ValidatingAdmissionPolicy` objects, for rules that a CRD cannot express.
 //!
 //! | file | refuses |
 //! | --- | --- |
-//! | `service-annotations.yaml` | Services whose topology annotations no agent would accept |
+//! | `service-annotations.yaml` | Services whose topology annotations the agents would not accept |
 //! | `own-report.yaml` | a `TopologyAgent` written by the agent of another Node |
 //!
-//! And for those who want it, as a component: `components/label-keys/policy.yaml` refuses labels in annotations.
+//! The optional component `components/label-keys/policy.yaml` refuses labels in annotations.
 
 mod annotations;
 mod label_keys;

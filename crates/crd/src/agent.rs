@@ -1,33 +1,31 @@
-//! `TopologyAgent`: what the agent of one Node reports.
+//! Describes `TopologyAgent`, the report of the agent on one Node.
 
 use super::property::{
     Need, OBJECT_NAME, Object, PROSE, PrinterColumn, Property, Resource, Shape, Word,
 };
 use super::status::{AGE, COUNT, GENERATION, SERVICE, column, optional, required};
 
-/// How many fallbacks one report names; beyond that they are only counted.
+/// The limit of fallbacks in one report. Others are only counted.
 pub const MAX_FALLBACKS: usize = 64;
-/// How many policies, and how many drains, one report names.
+/// The limit of policies, and of drains, in one report.
 pub const MAX_REPORTED: usize = 512;
-/// How many warnings of the Node one report names.
+/// The limit of warnings in one report.
 pub const MAX_WARNINGS: usize = 16;
-/// What the warnings of a report take at most, in bytes of JSON; beside the other lists.
+/// The limit of the warnings of a report, in bytes of JSON; separate from the other lists.
 pub const MAX_WARNING_BYTES: usize = 4 * 1024;
-/// The most bytes of JSON that the lists of policies, drains and fallbacks of one report take.
-///
-/// With more nodes it is less, down to [`MIN_REPORT_BYTES`].
+/// The limit of the lists of policies, drains and fallbacks of one report together, in bytes of
+/// JSON. It decreases with the number of nodes, down to [`MIN_REPORT_BYTES`].
 pub const MAX_REPORT_BYTES: usize = 128 * 1024;
-/// What the lists of a report may take in any cluster, in bytes of JSON.
+/// The limit of the lists of a report in a very large cluster, in bytes of JSON.
 pub const MIN_REPORT_BYTES: usize = 16 * 1024;
 
-/// The kind `TopologyAgent`.
 pub(crate) const AGENT: Resource = Resource {
     kind: "TopologyAgent",
     plural: "topologyagents",
     short: "tagent",
     namespaced: false,
     noun: "report",
-    about: "What the agent of the Node of the same name does: which policies and drains decide there, and where it had to do something else than asked. Each agent writes its own when something changes, at most twice a minute, and less often in a large cluster; where only numbers have changed, every 10 minutes.",
+    about: "Reports what the agent on the Node of the same name does: the policies and drains in use, and the Services that fell back to something else. Each agent writes its own object when something changes: at most twice a minute, less often in a large cluster, and every 10 minutes if only numbers changed.",
     spec: Object::NOTHING,
     status: Object {
         parts: &[STATUS],
@@ -39,22 +37,22 @@ pub(crate) const AGENT: Resource = Resource {
 };
 
 const COLUMNS: &[PrinterColumn] = &[
-    column("Phase", ".status.phase", "How it goes."),
+    column("Phase", ".status.phase", "The state of the agent."),
     column("Version", ".status.version", "The version of the agent."),
     count(
         "Services",
         ".status.counts.services",
-        "Services that it serves.",
+        "Services that the agent serves.",
     ),
     count(
         "Fallbacks",
         ".status.counts.fallbacks",
-        "Services that get something else than asked.",
+        "Services that fell back to something else.",
     ),
     column(
         "Warning",
         ".status.warnings[0].code",
-        "What is wrong with the Node itself.",
+        "The first problem of the Node itself.",
     ),
     PrinterColumn {
         wide: true,
@@ -69,7 +67,7 @@ const COLUMNS: &[PrinterColumn] = &[
         ..count(
             "Failed",
             ".status.counts.failed",
-            "Virtual servers, routes and tables that failed, to be tried again.",
+            "Virtual servers, routes and tables that could not be programmed. The agent tries again.",
         )
     },
     AGE,
@@ -89,7 +87,7 @@ const STATUS: &[Property] = &[
         Shape::Word(&[
             Word {
                 name: "Starting",
-                about: "some input has not finished its first list",
+                about: "the first list of some resource is not complete",
             },
             Word {
                 name: "Serving",
@@ -97,32 +95,32 @@ const STATUS: &[Property] = &[
             },
             Word {
                 name: "Degraded",
-                about: "the kernel refuses something, or what the API server says may be stale",
+                about: "the kernel refuses something, or data from the API server may be stale",
             },
         ]),
-        "How it goes.",
+        "The state of the agent.",
     ),
     optional(
         "policies",
         list(&POLICY, MAX_REPORTED),
-        "The policies that decide for a Service on the Node, and of which generation; as many of each namespace as have room.",
+        "The policies that decide for a Service on the Node, with their generation. If they do not all fit, the namespaces share the room.",
     ),
     optional(
         "drains",
         list(&DRAINED, MAX_REPORTED),
-        "The drains that it acts by, and of which generation; as many as have room.",
+        "The drains that the agent applies, with their generation; as many as fit.",
     ),
     optional(
         "fallbacks",
         list(&FALLBACK, MAX_FALLBACKS),
-        "Services that get something else than asked, the latest first; as many of each namespace as have room.",
+        "Services that fell back to something else, the latest first. If they do not all fit, the namespaces share the room.",
     ),
     optional(
         "warnings",
         list(&WARNING, MAX_WARNINGS),
-        "What is wrong with the Node itself, as far as there is room: a kube-proxy beside the agent, a kernel that refuses.",
+        "Problems of the Node itself, as many as fit: for example a kube-proxy on the same Node, or a kernel that refuses requests.",
     ),
-    optional("counts", Shape::Object(&COUNTS), "How much there is."),
+    optional("counts", Shape::Object(&COUNTS), "Totals for the Node."),
 ];
 
 const fn list(of: &'static Shape, most: usize) -> Shape {
@@ -134,7 +132,7 @@ const fn list(of: &'static Shape, most: usize) -> Shape {
     }
 }
 
-/// What names an object, and which writing of it.
+/// The name and the generation of an object.
 const NAMED: &[Property] = &[
     required("name", Shape::Text(OBJECT_NAME), "Its name."),
     required("generation", GENERATION, "The generation of its spec."),
@@ -167,7 +165,7 @@ const POLICY: Shape = Shape::Object(&Object {
         &[optional(
             "services",
             COUNT,
-            "How many Services it decides for on the Node.",
+            "The number of Services that it decides for on the Node.",
         )],
     ],
     rules: &[],
@@ -181,12 +179,12 @@ const DRAINED: Shape = Shape::Object(&Object {
             optional(
                 "endpoints",
                 COUNT,
-                "How many endpoints take no new connections because of it.",
+                "The number of endpoints that take no new connections because of it.",
             ),
             optional(
                 "servicesSkipped",
                 COUNT,
-                "How many Services it passes over.",
+                "The number of Services that it skips.",
             ),
         ],
     ],
@@ -200,24 +198,24 @@ const FALLBACK: Shape = Shape::Object(&Object {
         optional(
             "policy",
             Shape::Text(PROSE),
-            "The policy that asked, such as ClusterTopologyPolicy/near or TopologyPolicy/shop/near; absent = annotations of the Service.",
+            "The policy that requested the mode, such as ClusterTopologyPolicy/near or TopologyPolicy/shop/near; absent = annotations of the Service.",
         ),
         required(
             "reason",
             Shape::Word(REASONS),
-            "Why; the gravest, if there are several.",
+            "The reason; the most serious one, if there are several.",
         ),
         optional(
             "from",
             Shape::Text(PROSE),
-            "What was asked: a mode; absent where annotations that are not valid asked.",
+            "The requested mode; absent if the annotations are not valid.",
         ),
         required(
             "to",
             Shape::Text(PROSE),
-            "What decides now: a mode, Uniform or Nothing.",
+            "What applies now: a mode, Uniform or Nothing.",
         ),
-        required("since", Shape::Time, "Since when."),
+        required("since", Shape::Time, "When this began."),
     ]],
     rules: &[],
     atomic: false,
@@ -228,19 +226,18 @@ const WARNING: Shape = Shape::Object(&Object {
         required(
             "code",
             Shape::Text(PROSE),
-            "What it is about, such as OtherProxy; docs/messages.md explains every code.",
+            "The code, such as OtherProxy; docs/messages.md explains every code.",
         ),
         required(
             "message",
             Shape::Text(PROSE),
-            "What is wrong, what follows from it, and what to do.",
+            "The problem, its effect, and what to do.",
         ),
     ]],
     rules: &[],
     atomic: false,
 });
 
-/// Why a Service gets something else than asked.
 const REASONS: &[Word] = &[
     Word {
         name: "Empty",
@@ -294,12 +291,12 @@ const REASONS: &[Word] = &[
 
 const COUNTS: Object = Object {
     parts: &[&[
-        counted("services", "Services that it serves."),
+        counted("services", "Services that the agent serves."),
         counted("virtualServers", "Virtual servers in the kernel."),
         counted("realServers", "Real servers in the kernel."),
         counted(
             "failed",
-            "Virtual servers, routes and tables that failed, to be tried again.",
+            "Virtual servers, routes and tables that could not be programmed. The agent tries again.",
         ),
         counted(
             "policies",
@@ -307,7 +304,7 @@ const COUNTS: Object = Object {
         ),
         counted(
             "fallbacks",
-            "Services that get something else than asked, listed above or not.",
+            "Services that fell back to something else, listed above or not.",
         ),
     ]],
     rules: &[],

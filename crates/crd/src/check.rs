@@ -1,9 +1,10 @@
-//! What is wrong in an object, by its description.
+//! Checks objects against their description.
 
 use super::property::{Need, Object, Property, Shape, Text, Word};
 use object_tree::{Field, Node, Problems};
 
-/// Whether the object in `field`, its defaults filled in, is as described. Every fault is reported.
+/// Whether the object in `field`, its defaults filled in, fits the description. Reports every
+/// fault.
 pub fn check(
     field: &Field<'_>,
     object: &'static Object,
@@ -67,15 +68,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Of several rules about one property only the first that is broken is told.
+    /// Reports the first broken rule of each property.
     fn rules(&mut self, field: &Field<'_>, object: &Object) {
         let Some(node) = field.node() else { return };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for rule in object.rules() {
-            if told.contains(&rule.at) || rule.holds.holds(node) {
+            if reported.contains(&rule.at) || rule.holds.holds(node) {
                 continue;
             }
-            told.push(rule.at);
+            reported.push(rule.at);
             let (first, second) = rule.at.split_once('.').unwrap_or((rule.at, ""));
             let outer = field.get(first);
             match (first, second) {
@@ -180,7 +181,7 @@ impl Checker<'_> {
             let remedy = format!("write {} to {}", lengths.start(), lengths.end());
             self.fault(field, &problem, &remedy);
         }
-        // What is beyond the limit is not looked at: one fault is told, not thousands.
+        // Elements beyond the limit are not checked: one fault is reported, not thousands.
         for index in 0..items.len().min(*lengths.end()) {
             let item = field.element(Some(index));
             if !item.is_present() {
@@ -191,7 +192,7 @@ impl Checker<'_> {
             let earlier = items.iter().take(index);
             let text = items.get(index).and_then(Node::text);
             if set && text.is_some() && earlier.into_iter().any(|one| one.text() == text) {
-                self.fault(&item, "stands twice", "keep the first");
+                self.fault(&item, "is listed twice", "keep the first");
             }
         }
     }
@@ -241,13 +242,13 @@ impl Checker<'_> {
     }
 }
 
-/// RFC 3339, as everywhere in Kubernetes.
+/// Whether it is an RFC 3339 time, as everywhere in Kubernetes.
 fn is_time(text: &str) -> bool {
     let is_rfc_3339 = text.as_bytes().get(10) == Some(&b'T') && !text.contains('[');
     is_rfc_3339 && text.parse::<jiff::Timestamp>().is_ok()
 }
 
-/// What a missing property could be.
+/// An example value for a missing property.
 fn sample(property: &Property) -> &'static str {
     match &property.shape {
         Shape::Word(words) => words.first().map_or("", |word| word.name),

@@ -1,11 +1,12 @@
-//! An object as the API server would keep it: without nulls, and with the defaults of what is not written.
+//! Completes an object as the API server would: removes nulls and fills in defaults.
 
 use super::property::{Need, Object, Property, Shape};
 use object_tree::{self as yaml, Node, Value};
 
-/// The object with its defaults filled in, on the line of what is around them.
+/// Returns the object with its defaults, which get the line of the object around them.
 ///
-/// What does not fit the description stays as it is, for [`check`](super::check()) to find.
+/// A value that does not fit the description stays as it is, so that [`check`](super::check())
+/// reports it.
 pub fn complete(node: &Node, object: &Object) -> Node {
     let Some(entries) = node.map() else {
         return node.clone();

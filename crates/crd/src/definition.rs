@@ -1,4 +1,5 @@
-//! The `CustomResourceDefinition` of a resource: structural schema, defaults, CEL rules, printer columns.
+//! Makes the `CustomResourceDefinition` of a resource: structural schema, defaults, CEL rules,
+//! printer columns.
 
 use super::group::{GROUP, VERSION};
 use super::property::{Need, Object, PrinterColumn, Property, Resource, Shape, Text};
@@ -7,7 +8,6 @@ use super::write::Yaml;
 
 const HEADER: &str = "# Written by `cargo xtask codegen` from crates/crd/src; do not edit.\n";
 
-/// The definition as a YAML document.
 pub(super) fn of(resource: &Resource) -> String {
     let name = format!("{}.{GROUP}", resource.plural);
     let document = Yaml::Map(vec![
@@ -91,11 +91,11 @@ fn root(resource: &Resource) -> Yaml {
     ];
     if !resource.spec.is_nothing() {
         entries.push(("required", Yaml::List(vec![Yaml::text("spec")])));
-        let about = "What is wanted.".to_owned();
+        let about = "The desired state.".to_owned();
         properties.push(("spec", with(&resource.spec, about)));
     }
     if !resource.status.is_nothing() {
-        let about = format!("What has become of it, written by {}.", resource.status_by);
+        let about = format!("The observed state, written by {}.", resource.status_by);
         properties.push(("status", with(&resource.status, about)));
     }
     entries.push(("properties", Yaml::Map(properties)));
@@ -147,7 +147,8 @@ fn of_property(property: &Property) -> Yaml {
     Yaml::Map(entries)
 }
 
-/// The API server does not fill in a default, and yet holds it against the rules: it has to be whole.
+/// The default as a complete value: the API server checks it against the rules before it fills in
+/// defaults inside.
 fn default(property: &Property) -> Option<Yaml> {
     Some(match (&property.need, &property.shape) {
         (Need::Required | Need::Optional, _) => return None,
@@ -167,7 +168,7 @@ fn default(property: &Property) -> Option<Yaml> {
     })
 }
 
-/// The property's text, and what each word means.
+/// The text of the property, and the meaning of each word.
 fn description(property: &Property) -> String {
     let mut text = property.about.to_owned();
     if let Shape::Word(words) = &property.shape {

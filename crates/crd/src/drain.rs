@@ -1,4 +1,4 @@
-//! `TopologyDrain`: domains that shall take no new connections for a while.
+//! Describes `TopologyDrain`: domains that take no new connections for a limited time.
 
 use super::property::{DOMAIN, LABEL_KEY, Need, Object, PROSE, Property, Resource, Shape, Word};
 use super::status::{DRAIN_COLUMNS, DRAIN_STATUS};
@@ -6,14 +6,13 @@ use super::status::{DRAIN_COLUMNS, DRAIN_STATUS};
 /// How far ahead a drain may end.
 pub const MAX_AHEAD_HOURS: i64 = 72;
 
-/// The kind `TopologyDrain`.
 pub const DRAIN: Resource = Resource {
     kind: "TopologyDrain",
     plural: "topologydrains",
     short: "tdrain",
     namespaced: false,
     noun: "drain",
-    about: "Takes new connections away from a zone, a rack or a node for a while. What is open stays open.",
+    about: "Takes new connections away from a zone, a rack or a node for a limited time. Open connections stay open.",
     spec: Object {
         parts: &[SPEC],
         rules: &[],
@@ -48,13 +47,13 @@ const SPEC: &[Property] = &[
             },
         ]),
         need: Need::Text("Endpoints"),
-        about: "Whom it is for.",
+        about: "What the drain applies to.",
     },
     Property {
         name: "expiresAt",
         shape: Shape::Time,
         need: Need::Required,
-        about: "When it ends by itself: at most 72 hours ahead. Write a later time to renew it. The API server cannot compare with its clock, so the controller and the agents refuse a drain that ends later.",
+        about: "The time at which the drain ends by itself, at most 72 hours ahead. Write a later time to renew it. The API server cannot compare it with its clock, so the controller and the agents refuse a drain that ends later.",
     },
     Property {
         name: "rampSeconds",
@@ -63,37 +62,37 @@ const SPEC: &[Property] = &[
             most: 86_400,
         },
         need: Need::Number(0),
-        about: "Seconds in which the share of the domains goes down to nothing, in a straight line from the drain's creation. Then they stay in the kernel with weight 0, so that open connections end in their time.",
+        about: "Seconds in which the share of the domains goes down to 0, linearly from the creation of the drain. After that, their real servers stay in the kernel with weight 0 until open connections end.",
     },
     Property {
         name: "onLastDomain",
         shape: Shape::Word(&[
             Word {
                 name: "Ignore",
-                about: "where nothing else remains, the drain does not count: better there than nowhere",
+                about: "the drain is ignored, so the Service keeps its endpoints",
             },
             Word {
                 name: "Force",
-                about: "it counts all the same, and connections are refused",
+                about: "the drain applies, and connections are refused",
             },
         ]),
         need: Need::Text("Ignore"),
-        about: "What happens where a Service has endpoints nowhere else.",
+        about: "What happens to a Service that has endpoints in no other domain.",
     },
     Property {
         name: "hardServices",
         shape: Shape::Word(&[
             Word {
                 name: "Ignore",
-                about: "the drain does not count for them",
+                about: "the drain does not apply to them",
             },
             Word {
                 name: "Apply",
-                about: "it counts, and where their boundary holds nothing else connections are refused",
+                about: "the drain applies; without another endpoint in their levels, connections are refused",
             },
         ]),
         need: Need::Text("Ignore"),
-        about: "Whether Services that never leave their levels take part.",
+        about: "Whether the drain applies to Services that never leave their levels.",
     },
     Property {
         name: "reason",
@@ -109,7 +108,7 @@ const MATCH: Object = Object {
             name: "key",
             shape: Shape::Text(LABEL_KEY),
             need: Need::Required,
-            about: "What the domains are values of: a label of nodes. node, zone and region are short for kubernetes.io/hostname (the Node's name), topology.kubernetes.io/zone and topology.kubernetes.io/region.",
+            about: "The label of nodes whose values are the domains. node, zone and region are short for kubernetes.io/hostname (the Node's name), topology.kubernetes.io/zone and topology.kubernetes.io/region.",
         },
         Property {
             name: "values",

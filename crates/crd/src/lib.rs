@@ -1,11 +1,10 @@
-//! One description of each custom resource, from which everything about it follows: what the reader accepts, the
-//! CRD that an API server serves, and the tables in the documentation.
+//! Describes each custom resource once. The reader's checks, the CRDs and the tables of the
+//! documentation follow from the description.
 //!
 //! ```text
 //!                          ┌─> complete ─> check      (the reader: defaults, then faults)
 //!  policy, drain ─> property ─> definition ─> write   (`manifests/crds/*.yaml`)
 //!  map, agent       rule     └─> table                (`docs/policies.md`)
-//!  (what there is)
 //!  topology_core's annotations ─> admission ─> write  (`manifests/admission/*.yaml`)
 //! ```
 //!
@@ -50,28 +49,25 @@ pub use object_status::{DrainPhase, DrainStatus, LastTransition, MapNode, MapSpe
 pub use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub use property::{Object, Resource};
 
-/// Every resource, in the order in which the documentation tells of them.
+/// Every resource, in the order of the documentation.
 const ALL: [&Resource; 5] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN, &MAP, &AGENT];
 
-/// A text that follows from the descriptions, and where it belongs.
+/// A generated text and its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
-    /// The place.
     pub place: OutputPath,
-    /// What is to be there.
     pub text: String,
 }
 
-/// Where a generated text belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputPath {
-    /// It is the whole file of this path in `manifests`.
+    /// The path of a file in `manifests`.
     Manifest(String),
-    /// It is the whole file of this path in `docs`.
+    /// The path of a file in `docs`.
     Document(String),
 }
 
-/// Everything that follows from the descriptions and is kept in files.
+/// Every generated text.
 pub fn generated() -> Vec<Generated> {
     let definitions = ALL.iter().map(|resource| {
         (
@@ -94,7 +90,7 @@ pub fn generated() -> Vec<Generated> {
     found
 }
 
-/// The files of a folder, and the one that makes it something for `kubectl apply -k`.
+/// The files of a folder, and its `kustomization.yaml` for `kubectl apply -k`.
 fn folder(name: &str, files: Vec<(String, String)>) -> Vec<Generated> {
     let listed: Vec<String> = files
         .iter()

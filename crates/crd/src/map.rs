@@ -1,4 +1,4 @@
-//! `TopologyMap`: what agents need to know of Nodes, in few objects that seldom change.
+//! Describes `TopologyMap`: what agents need from Nodes, in few objects that rarely change.
 
 use super::check::check;
 use super::object_status::MapNode;
@@ -10,32 +10,30 @@ use super::status::{AGE, column};
 use object_tree::{Field, Problems};
 use safe_text::shorten;
 
-/// How many Nodes one `TopologyMap` tells of.
+/// The number of Nodes in one `TopologyMap`.
 pub const NODES_PER_SHARD: usize = 500;
-/// How many label keys it may tell.
+/// The limit of label keys.
 pub const MAX_KEYS: usize = 32;
 
-/// How many addresses of one Node it may tell.
+/// The limit of addresses of one Node.
 pub const MAX_NODE_ADDRESSES: usize = 16;
-/// The most thousandths of a processor that it may tell of one Node: a million processors.
+/// The limit of the CPU of one Node, in thousandths of a processor: a million processors.
 pub const MAX_NODE_CPU_MILLI: u64 = 1_000_000_000;
 
-/// The labels that every `TopologyMap` must have: zone, region, and the capacity of a Node. Agents
-/// do not use a `TopologyMap` without them.
+/// Labels that every map has, whatever labels policies use. Agents do not use a map without them.
 pub const REQUIRED_KEYS: [&str; 3] = [
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
     "topology.ipvs-topo.io/capacity",
 ];
 
-/// The kind `TopologyMap`.
 pub const MAP: Resource = Resource {
     kind: "TopologyMap",
     plural: "topologymaps",
     short: "tmap",
     namespaced: false,
     noun: "map",
-    about: "Where Nodes are: the values of a few labels, addresses, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it. Agents watch the Nodes themselves, unless they are started with --node-source=map: then they watch this, and of the Nodes their own alone.",
+    about: "The location of Nodes: the values of a few labels, addresses, CPU and readiness. The controller writes it only when one of these changes, so Node heartbeats cause no writes. With --node-source=map, agents watch this object and only their own Node; otherwise they watch all Nodes.",
     spec: Object {
         parts: &[SPEC],
         rules: &[RULES],
@@ -57,7 +55,7 @@ pub const MAP: Resource = Resource {
     ],
 };
 
-/// Why the API server would refuse a Node in a map, if it would.
+/// Returns why the API server would refuse a Node in a map.
 pub fn map_node_fault(entry: &MapNode) -> Option<String> {
     let mut parsed = Vec::new();
     let text = serde_json::to_string(entry).ok()?;
@@ -68,7 +66,6 @@ pub fn map_node_fault(entry: &MapNode) -> Option<String> {
     first.0
 }
 
-/// Keeps the first problem, as text.
 struct FirstProblem(Option<String>);
 
 impl Problems for FirstProblem {
@@ -131,7 +128,7 @@ const NODE: Object = Object {
                 set: false,
             },
             need: Need::EmptyList,
-            about: "The values of the labels, in the order of keys; empty = the Node does not have it.",
+            about: "The values of the labels, in the order of keys; empty = the Node does not have the label.",
         },
         Property {
             name: "ips",

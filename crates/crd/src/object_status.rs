@@ -1,6 +1,6 @@
 //! The status of policies and drains and the spec of maps, as the controller writes them.
 //!
-//! `status.rs` and `map.rs` describe the same objects for the API server; a test compares the two.
+//! `status.rs` and `map.rs` describe the same objects for the API server. A test compares the two.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyStatus {
-    /// `Accepted`, `Programmed`, `Degraded` and `LevelsKnown`.
+    /// The types `Accepted`, `Programmed`, `Degraded` and `LevelsKnown`.
     pub conditions: Vec<Condition>,
-    /// The number of Services that the policy decides for.
     pub matched_services: u64,
-    /// The nodes that act by the policy, of all: `57/60`.
+    /// The nodes that use the policy, of all nodes: `57/60`.
     pub programmed_nodes: String,
-    /// The last fallback of a Service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition: Option<LastTransition>,
 }
 
-/// A fallback of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastTransition {
@@ -36,13 +33,11 @@ pub struct LastTransition {
     pub reason: String,
 }
 
-/// The status of a `TopologyDrain`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DrainStatus {
     /// `Accepted`.
     pub conditions: Vec<Condition>,
-    /// The phase of the drain.
     pub phase: DrainPhase,
     /// The number of endpoints that take no new connections because of it.
     pub endpoints_drained: u64,
@@ -50,10 +45,9 @@ pub struct DrainStatus {
     pub services_skipped: u64,
 }
 
-/// The phase of a drain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DrainPhase {
-    /// The share of the drained domains shrinks.
+    /// The share of the drained domains decreases.
     Ramping,
     /// The drained domains take no new connections.
     Active,
@@ -64,28 +58,22 @@ pub enum DrainPhase {
     Refused,
 }
 
-/// The spec of a `TopologyMap`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MapSpec {
-    /// The number of the shard.
     pub shard: usize,
-    /// The labels of Nodes whose values the map holds.
+    /// The labels of Nodes whose values the map contains.
     pub keys: Vec<String>,
-    /// The Nodes by name.
     pub nodes: BTreeMap<String, MapNode>,
 }
 
-/// A Node in a `TopologyMap`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MapNode {
     /// The values of the labels, in the order of the keys; empty = the Node has no such label.
     pub v: Vec<String>,
-    /// Internal addresses.
     pub ips: Vec<String>,
-    /// Allocatable CPU in thousandths.
+    /// Allocatable CPU, in thousandths.
     pub cpu_milli: u64,
-    /// Whether the Node is ready.
     pub ready: bool,
 }

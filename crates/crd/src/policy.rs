@@ -1,4 +1,4 @@
-//! `ClusterTopologyPolicy` and its namespaced twin `TopologyPolicy`.
+//! Describes `ClusterTopologyPolicy` and the namespaced `TopologyPolicy`.
 
 mod level;
 mod rules;
@@ -9,7 +9,6 @@ use super::status::{CLUSTER_POLICY_COLUMNS, POLICY_COLUMNS, POLICY_STATUS};
 pub(super) use level::ALIASES;
 use level::LEVEL;
 
-/// The kind `ClusterTopologyPolicy`.
 pub const CLUSTER_POLICY: Resource = Resource {
     kind: "ClusterTopologyPolicy",
     plural: "clustertopologypolicies",
@@ -27,7 +26,6 @@ pub const CLUSTER_POLICY: Resource = Resource {
     columns: CLUSTER_POLICY_COLUMNS,
 };
 
-/// The kind `TopologyPolicy`.
 pub const NAMESPACE_POLICY: Resource = Resource {
     kind: "TopologyPolicy",
     plural: "topologypolicies",
@@ -54,7 +52,7 @@ const OVERLOAD: Shape = Shape::Number {
     most: 10_000,
 };
 
-/// Whom it is for.
+/// The first properties of both kinds.
 const HEAD: &[Property] = &[
     Property {
         name: "priority",
@@ -63,40 +61,40 @@ const HEAD: &[Property] = &[
             most: 1_000_000,
         },
         need: Need::Number(0),
-        about: "Of several policies for a Service port the one with the higher priority wins, then the older one, then the first by name.",
+        about: "If several policies match a Service port, the highest priority wins, then the older policy, then the first by name.",
     },
     Property {
         name: "enforcement",
         shape: Shape::Word(&[
             Word {
                 name: "Default",
-                about: "for Services whose annotations say nothing",
+                about: "applies to Services without topology annotations",
             },
             Word {
                 name: "Override",
-                about: "beats annotations; only in a ClusterTopologyPolicy",
+                about: "takes precedence over annotations; only in a ClusterTopologyPolicy",
             },
         ]),
         need: Need::Text("Default"),
-        about: "Whether it beats the annotations of Services.",
+        about: "Whether the policy takes precedence over annotations of Services.",
     },
 ];
 
-/// What only a policy of the cluster may say.
+/// The properties of a `ClusterTopologyPolicy` only.
 const NAMESPACES: &[Property] = &[Property {
     name: "namespaceSelector",
     shape: Shape::Object(&SELECTOR),
     need: Need::EmptyMap,
-    about: "The namespaces whose Services it is for, by their labels; empty = all.",
+    about: "Selects namespaces by their labels. The policy applies to their Services. Empty = all.",
 }];
 
-/// The rest, which both may say.
+/// The other properties of both kinds.
 const BODY: &[Property] = &[
     Property {
         name: "serviceSelector",
         shape: Shape::Object(&SELECTOR),
         need: Need::EmptyMap,
-        about: "The Services it is for, by their labels; empty = all.",
+        about: "Selects Services by their labels; empty = all.",
     },
     Property {
         name: "portNames",
@@ -107,19 +105,19 @@ const BODY: &[Property] = &[
             set: true,
         },
         need: Need::EmptyList,
-        about: "The ports of these Services it is for, by name; empty = all.",
+        about: "Selects ports of these Services by name; empty = all.",
     },
     Property {
         name: "nodeSelector",
         shape: Shape::Object(&SELECTOR),
         need: Need::EmptyMap,
-        about: "The nodes on which it decides, by their labels; empty = all. It is about where clients are, not endpoints.",
+        about: "Selects the nodes of clients, not of endpoints, by their labels; empty = all.",
     },
     Property {
         name: "mode",
         shape: Shape::Word(MODES),
         need: Need::Required,
-        about: "What it means as a whole.",
+        about: "How the policy chooses endpoints.",
     },
     Property {
         name: "levels",
@@ -130,14 +128,14 @@ const BODY: &[Property] = &[
             set: false,
         },
         need: Need::EmptyList,
-        about: "How near is near, nearest first. An endpoint belongs to the first level whose label it shares with the client's node.",
+        about: "The levels, nearest first. An endpoint belongs to the first level whose label it shares with the client's node.",
     },
     Property {
         name: "weighting",
         shape: Shape::Word(&[
             Word {
                 name: "TierShare",
-                about: "the share of the level, however many endpoints are in it",
+                about: "the share of the level, regardless of its number of endpoints",
             },
             Word {
                 name: "EndpointBias",
@@ -152,11 +150,11 @@ const BODY: &[Property] = &[
         shape: Shape::Word(&[
             Word {
                 name: "Cascade",
-                about: "to the next outer level that has some, else to the nearest inner one",
+                about: "to the next outer level with endpoints, else to the nearest inner one",
             },
             Word {
                 name: "Renormalize",
-                about: "to all levels that have some, in proportion",
+                about: "to all levels with endpoints, in proportion",
             },
         ]),
         need: Need::Text("Cascade"),
@@ -166,13 +164,13 @@ const BODY: &[Property] = &[
         name: "spill",
         shape: Shape::Object(&SPILL),
         need: Need::EmptyMap,
-        about: "What a level does that has lost some of its endpoints.",
+        about: "What happens when a level loses some of its endpoints.",
     },
     Property {
         name: "guard",
         shape: Shape::Object(&GUARD),
         need: Need::EmptyMap,
-        about: "What keeps endpoints from too much.",
+        about: "Protects endpoints from overload.",
     },
     Property {
         name: "avoid",
@@ -183,53 +181,53 @@ const BODY: &[Property] = &[
             set: false,
         },
         need: Need::EmptyList,
-        about: "Domains of the client's node whose endpoints are not wanted.",
+        about: "Domains of the client's node whose endpoints are avoided.",
     },
     Property {
         name: "onNoMatch",
         shape: Shape::Word(&[
             Word {
                 name: "Reject",
-                about: "refused at once",
+                about: "connections are refused at once",
             },
             Word {
                 name: "Drop",
-                about: "silence",
+                about: "packets are dropped",
             },
         ]),
         need: Need::Text("Reject"),
-        about: "What clients see where the levels, or a hard avoid, leave no endpoint.",
+        about: "What clients see if the levels, or a hard avoid, leave no endpoint.",
     },
     Property {
         name: "subset",
         shape: Shape::Object(&SUBSET),
         need: Need::Optional,
-        about: "Thins out the farthest level, each node keeping others, so that weights and the kernel's tables stay small; absent = never.",
+        about: "Limits the number of endpoints of the farthest level, with a different selection on each node, so that weights and the kernel's tables stay small; absent = no limit.",
     },
     Property {
         name: "ownerLimits",
         shape: Shape::Object(&OWNER_LIMITS),
         need: Need::Optional,
-        about: "What annotations of the Services it is for may ask for; absent = anything. Annotations of another mode do not count and the next source decides; a max-overload below the least is raised to it.",
+        about: "Limits the annotations of the selected Services; absent = no limits. Annotations with another mode are not used, and the next source decides. A smaller max-overload is raised to the minimum.",
     },
 ];
 
 const MODES: &[Word] = &[
     Word {
         name: "Hard",
-        about: "these levels or a refusal, nearest first",
+        about: "only endpoints of the levels, nearest first",
     },
     Word {
         name: "Prefer",
-        about: "the nearest level that has endpoints takes all",
+        about: "the nearest level with endpoints takes all traffic",
     },
     Word {
         name: "Weighted",
-        about: "each level its weight",
+        about: "each level takes the share of its weight",
     },
     Word {
         name: "Balanced",
-        about: "as near as possible without overloading anybody",
+        about: "as near as possible without overloading endpoints",
     },
     Word {
         name: "None",
@@ -246,7 +244,7 @@ const SPILL: Object = Object {
                 most: 10_000,
             },
             need: Need::Optional,
-            about: "A level keeps its share while its ready endpoints times this percentage cover all of its endpoints, and passes the rest outward: with 140 it begins to spill below 71 percent ready. Absent = it keeps its share until it is empty.",
+            about: "A level keeps its full share while its ready endpoints times this percentage cover all of its endpoints. Below that, it passes the rest outward: with 140, below 71 percent ready. Absent = the level keeps its share until it is empty.",
         },
         Property {
             name: "recoveryHoldSeconds",
@@ -255,7 +253,7 @@ const SPILL: Object = Object {
                 most: 86_400,
             },
             need: Need::Number(0),
-            about: "Seconds that a level which lost endpoints waits before it grows again. It shrinks at once.",
+            about: "Seconds that a level which lost endpoints waits before its share grows again. The share shrinks at once.",
         },
     ]],
     rules: &[],
@@ -268,22 +266,22 @@ const GUARD: Object = Object {
             name: "maxOverloadPercent",
             shape: OVERLOAD,
             need: Need::Optional,
-            about: "How much more than its fair share the endpoints of a level may get; what is above goes outward. Absent = no cap, but 0 in mode Balanced.",
+            about: "How many percent more than their fair share the endpoints of a level may get. The rest goes outward. Absent = no cap; in mode Balanced, 0.",
         },
         Property {
             name: "demand",
             shape: Shape::Word(&[
                 Word {
                     name: "NodeCount",
-                    about: "by its ready nodes",
+                    about: "from the number of its ready nodes",
                 },
                 Word {
                     name: "AllocatableCPU",
-                    about: "by the allocatable CPU of its ready nodes",
+                    about: "from the allocatable CPU of its ready nodes",
                 },
                 Word {
                     name: "Static",
-                    about: "as staticDemand says",
+                    about: "from staticDemand",
                 },
             ]),
             need: Need::Text("NodeCount"),
@@ -304,15 +302,15 @@ const GUARD: Object = Object {
             shape: Shape::Word(&[
                 Word {
                     name: "Capacity",
-                    about: "to zones that have more of the endpoints than of the demand",
+                    about: "to zones whose share of endpoints is larger than their share of demand",
                 },
                 Word {
                     name: "Even",
-                    about: "to all endpoints alike",
+                    about: "to all endpoints equally",
                 },
             ]),
             need: Need::Text("Capacity"),
-            about: "Where what the cap turns away goes.",
+            about: "Where the traffic above the cap goes.",
         },
         Property {
             name: "minEndpoints",
@@ -321,13 +319,13 @@ const GUARD: Object = Object {
                 most: 100_000,
             },
             need: Need::Number(0),
-            about: "With fewer usable endpoints all are alike, wherever they are. Not for policies that never leave their levels.",
+            about: "With fewer usable endpoints, all get the same share, regardless of level. Not for policies that never leave their levels.",
         },
         Property {
             name: "panicPercent",
             shape: PERCENT,
             need: Need::Number(0),
-            about: "With fewer percent of the endpoints ready all are alike, wherever they are. Not for policies that never leave their levels.",
+            about: "If a smaller percentage of the endpoints is ready, all get the same share, regardless of level. Not for policies that never leave their levels.",
         },
     ]],
     rules: &[rules::GUARD],
@@ -340,7 +338,7 @@ const AVOID: Object = Object {
             name: "key",
             shape: Shape::Text(LABEL_KEY),
             need: Need::Required,
-            about: "The label: endpoints on nodes that have the same value of it as the client's node are not wanted. Short names as in levels.",
+            about: "The label. Endpoints on nodes with the same value as the client's node are avoided. Short names as in levels.",
         },
         Property {
             name: "mode",
@@ -351,11 +349,11 @@ const AVOID: Object = Object {
                 },
                 Word {
                     name: "Soft",
-                    about: "only where nothing else remains",
+                    about: "only if no other endpoint remains",
                 },
             ]),
             need: Need::Text("Hard"),
-            about: "Whether they may be used at all.",
+            about: "Whether these endpoints may be used at all.",
         },
     ]],
     rules: &[],
@@ -370,7 +368,7 @@ const SUBSET: Object = Object {
             most: 65_535,
         },
         need: Need::Number(256),
-        about: "The largest weight before the farthest level is thinned out.",
+        about: "The largest weight. If weights would be larger, the farthest level gets fewer endpoints.",
     }]],
     rules: &[],
     atomic: false,
@@ -387,13 +385,13 @@ const OWNER_LIMITS: Object = Object {
                 set: true,
             },
             need: Need::EmptyList,
-            about: "The modes they may have; empty = all.",
+            about: "The modes that annotations may set; empty = all.",
         },
         Property {
             name: "minMaxOverloadPercent",
             shape: OVERLOAD,
             need: Need::Optional,
-            about: "The least max-overload they may set; absent = any.",
+            about: "The smallest max-overload that annotations may set; absent = any.",
         },
     ]],
     rules: &[],

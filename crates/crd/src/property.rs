@@ -1,50 +1,44 @@
-//! The words in which a custom resource is described.
+//! The types that describe a custom resource.
 
 use super::rule::Rule;
 
-/// A kind of object.
 #[derive(Debug)]
 pub struct Resource {
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) short: &'static str,
     pub(crate) namespaced: bool,
-    /// What people call one: "policy", "drain".
+    /// The word for people: "policy", "drain".
     pub(crate) noun: &'static str,
     pub(crate) about: &'static str,
-    /// What is wanted; nothing for what is only reported.
+    /// The desired state; empty for a kind that is only a report.
     pub(crate) spec: Object,
-    /// What is reported; nothing for what is only wanted.
+    /// The observed state; empty if there is none.
     pub(crate) status: Object,
-    /// Who writes the status: "the controller".
+    /// The writer of the status: "the controller".
     pub(crate) status_by: &'static str,
     pub(crate) columns: &'static [PrinterColumn],
 }
 
-/// A column of `kubectl get`.
 #[derive(Debug)]
 pub(crate) struct PrinterColumn {
     pub(crate) name: &'static str,
-    /// `string`, `integer` or `date`.
     pub(crate) kind: &'static str,
     pub(crate) path: &'static str,
     pub(crate) about: &'static str,
-    /// Whether only `-o wide` shows it.
     pub(crate) wide: bool,
 }
 
-/// A mapping with known keys.
 #[derive(Debug)]
 pub struct Object {
-    /// Its properties, in parts so that kinds can share some.
+    /// Its properties, in parts that several kinds can share.
     pub(crate) parts: &'static [&'static [Property]],
-    /// What the properties must be to each other.
+    /// Rules between the properties.
     pub(crate) rules: &'static [&'static [Rule]],
-    /// Whether writers replace it as a whole.
+    /// Whether a write replaces the object as a whole.
     pub(crate) atomic: bool,
 }
 
-/// One key of an object.
 #[derive(Debug)]
 pub(crate) struct Property {
     pub(crate) name: &'static str,
@@ -53,11 +47,11 @@ pub(crate) struct Property {
     pub(crate) about: &'static str,
 }
 
-/// Whether a property must be written, and what holds if it is not.
+/// Whether a property is required, and its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     Required,
-    /// Absence has a meaning of its own, which the property's text tells.
+    /// Absence has its own meaning. The property's text explains it.
     Optional,
     Text(&'static str),
     Number(i64),
@@ -66,103 +60,92 @@ pub(crate) enum Need {
     EmptyMap,
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
-    /// One of these words.
     Word(&'static [Word]),
-    /// A text.
     Text(Text),
-    /// A whole number in a range.
     Number {
         least: i64,
         most: i64,
     },
-    /// `true` or `false`.
     Flag,
-    /// An instant.
     Time,
     List {
         of: &'static Shape,
         least: usize,
         most: usize,
-        /// Whether the elements stand in no order and none stands twice.
+        /// Whether the order has no meaning and no element repeats.
         set: bool,
     },
-    /// A mapping with any keys.
     Map {
         of: &'static Shape,
         most: usize,
-        /// What the keys are, in words.
+        /// What the keys are, for people.
         keys: &'static str,
     },
     Object(&'static Object),
 }
 
-/// A word that may be written, and its meaning; no meaning where the property's text has told it.
+/// A word and its meaning; no meaning if the property's text explains it.
 #[derive(Debug)]
 pub(crate) struct Word {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
 }
 
-/// What a text may look like.
+/// The rules for a text.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// What it is, in words.
+    /// What it is, for people.
     pub(crate) what: &'static str,
-    /// An expression that the whole text must match; empty = anything.
+    /// A regular expression for the whole text; empty = anything.
     pub(crate) pattern: &'static str,
-    /// The same, for the reader.
+    /// The same rule, for the reader.
     pub(crate) fits: fn(&str) -> bool,
-    /// What to write.
+    /// The remedy of an error.
     pub(crate) remedy: &'static str,
     pub(crate) least: usize,
     pub(crate) most: usize,
 }
 
 impl Resource {
-    /// The name of the kind.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// What people call one: "policy", "drain".
+    /// The word for people: "policy", "drain".
     pub fn noun(&self) -> &'static str {
         self.noun
     }
 
-    /// The description of the spec.
     pub fn spec(&self) -> &Object {
         &self.spec
     }
 }
 
 impl Object {
-    /// Without any properties.
     pub(crate) const NOTHING: Self = Self {
         parts: &[],
         rules: &[],
         atomic: false,
     };
 
-    /// Whether it has no properties.
     pub(crate) fn is_nothing(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Every property, in the order in which they are described.
+    /// The properties, in the order of the documentation.
     pub(crate) fn properties(&self) -> impl Iterator<Item = &'static Property> + use<> {
         self.parts.iter().copied().flatten()
     }
 
-    /// Every rule.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &'static Rule> + use<> {
         self.rules.iter().copied().flatten()
     }
 }
 
-/// Anything, in words for people.
+/// Free text.
 pub(crate) const PROSE: Text = Text {
     what: "text",
     pattern: "",
@@ -172,7 +155,7 @@ pub(crate) const PROSE: Text = Text {
     most: 1024,
 };
 
-/// A label's key or an alias of one.
+/// A label key, or its short name.
 pub(crate) const LABEL_KEY: Text = Text {
     what: "label key",
     pattern: r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$",
@@ -190,13 +173,12 @@ pub(crate) const LABEL_KEY: Text = Text {
     most: 253,
 };
 
-/// A label's key as it is in full.
+/// A label key without short names.
 pub(crate) const FULL_LABEL_KEY: Text = Text {
     remedy: "write the key in full, such as topology.kubernetes.io/zone",
     ..LABEL_KEY
 };
 
-/// The name of an object.
 pub(crate) const OBJECT_NAME: Text = Text {
     what: "name",
     pattern: r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
@@ -209,13 +191,11 @@ pub(crate) const OBJECT_NAME: Text = Text {
     most: 253,
 };
 
-/// The key of a level.
 pub(crate) const LEVEL_KEY: Text = Text {
     remedy: "use node, zone, region or a key such as example.com/rack, or `any: true` in place of the key",
     ..LABEL_KEY
 };
 
-/// A label's value.
 pub(crate) const LABEL_VALUE: Text = Text {
     what: "label value",
     pattern: "^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$",
@@ -225,7 +205,6 @@ pub(crate) const LABEL_VALUE: Text = Text {
     most: 63,
 };
 
-/// An address.
 pub(crate) const IP_ADDRESS: Text = Text {
     what: "IP address",
     pattern: "^[0-9a-f:.]+$",
@@ -250,7 +229,6 @@ pub(crate) const DOMAIN: Text = Text {
     most: 253,
 };
 
-/// The name of a port or of a level.
 pub(crate) const SHORT_NAME: Text = Text {
     what: "lower-case name",
     pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",

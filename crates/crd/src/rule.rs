@@ -1,56 +1,48 @@
-//! What properties must be to each other: told once, for the API server in CEL and for the reader.
+//! Rules between properties, written once: as CEL for the API server, and for the reader.
 
 use object_tree::Node;
 
-/// Something that must hold in an object.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// The property that is named if it does not hold; empty = the object.
+    /// The property that the error names; empty = the object.
     pub(crate) at: &'static str,
     pub(crate) holds: Expr,
-    /// What is wrong if it does not hold.
+    /// The error if the rule is broken.
     pub(crate) problem: &'static str,
-    /// What would be right.
     pub(crate) remedy: &'static str,
 }
 
-/// A condition on an object whose defaults are filled in. Names are paths from the object: `guard.demand`.
+/// A condition on an object whose defaults are filled in. Names are paths from the object:
+/// `guard.demand`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expr {
-    /// The property, one without a default, is written.
+    /// The property, which has no default, is set.
     Has(&'static str),
-    /// The word is this one.
+    /// The property has this word.
     Is(&'static str, &'static str),
-    /// The flag is set.
     Set(&'static str),
-    /// The number is at most this.
     AtMost(&'static str, i64),
-    /// The list or mapping has no elements.
     Empty(&'static str),
     /// Some element of the list meets the condition.
     Some(&'static str, &'static Expr),
-    /// Every element of the list meets the condition.
     Every(&'static str, &'static Expr),
-    /// The last element of the list, if there is one, meets the condition.
+    /// The last element of the list meets the condition, or the list is empty.
     Last(&'static str, &'static Expr),
-    /// No element of the list but the last meets the condition.
+    /// No element of the list except the last meets the condition.
     OnlyLast(&'static str, &'static Expr),
-    /// No two elements of the list have the same value of a property. Aliases count as what they stand for.
+    /// No two elements of the list have the same value of a property. An alias equals its full
+    /// name.
     Distinct(&'static str, &'static str, &'static [[&'static str; 2]]),
     /// The list in every value of the mapping is as long as another list of the object.
     AsLong(&'static str, &'static str, &'static str),
-    /// The condition does not hold.
     Not(&'static Expr),
-    /// Both conditions hold, or neither.
     Same(&'static Expr, &'static Expr),
-    /// At least one of the conditions holds.
     Either(&'static [Expr]),
-    /// If the first condition holds, so does the second.
     If(&'static Expr, &'static Expr),
 }
 
 impl Expr {
-    /// The condition in the Common Expression Language, about `subject`.
+    /// Prints the condition as a CEL expression about `subject`.
     pub(crate) fn cel(&self, subject: &str) -> String {
         let path = |name: &str| format!("{subject}.{name}");
         match self {
@@ -88,7 +80,7 @@ impl Expr {
         }
     }
 
-    /// Whether the condition holds for `subject`, an object that is sound in itself.
+    /// Whether the condition holds for `subject`, whose own values were checked before.
     pub(crate) fn holds(&self, subject: &Node) -> bool {
         match self {
             Self::Has(name) => at(subject, name).is_some(),
@@ -127,7 +119,8 @@ impl Expr {
     }
 }
 
-/// CEL has no index in its macros: at most one element may meet the condition, and if one does, the last does.
+/// CEL macros have no index. So at most one element may meet the condition, and if one does, the
+/// last one must.
 fn only_last(list: &str, each: &Expr) -> String {
     let found = format!("{list}.filter(x, {})", each.cel("x"));
     let end = each.cel(&last_of(list));
@@ -156,13 +149,13 @@ fn distinct(list: &str, name: &str, aliases: &[[&str; 2]]) -> String {
 }
 
 fn is_distinct(items: &[Node], name: &str, aliases: &[[&str; 2]]) -> bool {
-    let stands_for = |text| {
+    let full_key = |text| {
         let alias = aliases.iter().find(|[alias, _]| *alias == text);
         alias.map_or(text, |[_, key]| *key)
     };
     let values: Vec<&str> = items
         .iter()
-        .filter_map(|item| text(item, name).map(stands_for))
+        .filter_map(|item| text(item, name).map(full_key))
         .collect();
     let twice = |(at, value)| values.iter().take(at).any(|earlier| earlier == value);
     !values.iter().enumerate().any(twice)

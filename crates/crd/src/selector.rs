@@ -1,9 +1,8 @@
-//! Label selectors, as everywhere in Kubernetes.
+//! Describes label selectors as in Kubernetes.
 
 use super::property::{LABEL_KEY, LABEL_VALUE, Need, Object, Property, Shape, Word};
 use super::rule::{Expr, Rule};
 
-/// A `LabelSelector`.
 pub(crate) const SELECTOR: Object = Object {
     parts: &[&[
         Property {
@@ -52,19 +51,19 @@ const EXPRESSION: Object = Object {
                 },
                 Word {
                     name: "NotIn",
-                    about: "it has none of them, or is absent",
+                    about: "the label has none of the values, or is absent",
                 },
                 Word {
                     name: "Exists",
-                    about: "it is there",
+                    about: "the label exists",
                 },
                 Word {
                     name: "DoesNotExist",
-                    about: "it is absent",
+                    about: "the label is absent",
                 },
             ]),
             need: Need::Required,
-            about: "What is asked of it.",
+            about: "How the label is compared.",
         },
         Property {
             name: "values",

@@ -1,4 +1,4 @@
-//! What the controller says of an object. The reader does not look at it.
+//! Describes the status that the controller writes. The reader does not use it.
 
 use super::property::{Need, Object, PROSE, PrinterColumn, Property, Shape, Text, Word};
 
@@ -34,7 +34,7 @@ const CONDITIONS: Property = Property {
         set: false,
     },
     need: Need::Optional,
-    about: "Accepted: the object is valid and selects something. Programmed: every node acts by it. Degraded: something about it cannot be had as asked. LevelsKnown: some node has each label that a policy uses.",
+    about: "Accepted: the object is valid and selects something. Programmed: every node uses it. Degraded: something in it cannot be applied as requested. LevelsKnown: some node has each label that a policy uses.",
 };
 
 const CONDITION: Object = Object {
@@ -60,15 +60,15 @@ const CONDITION: Object = Object {
                     about: "",
                 },
             ]),
-            "Whether it holds.",
+            "Whether the condition is true.",
         ),
-        required("reason", Shape::Text(PROSE), "Why, in one word."),
-        required("message", Shape::Text(LONG), "Why, in a sentence."),
-        required("lastTransitionTime", Shape::Time, "Since when."),
+        required("reason", Shape::Text(PROSE), "The reason in one word."),
+        required("message", Shape::Text(LONG), "The reason in a sentence."),
+        required("lastTransitionTime", Shape::Time, "When this began."),
         optional(
             "observedGeneration",
             GENERATION,
-            "The generation of the spec that was judged.",
+            "The generation of the spec that was checked.",
         ),
     ]],
     rules: &[],
@@ -77,7 +77,7 @@ const CONDITION: Object = Object {
 
 pub(super) const GENERATION: Shape = Shape::Number {
     least: 0,
-    // The largest whole number that JSON readers agree on.
+    // The largest integer that all JSON readers support.
     most: 9_007_199_254_740_991,
 };
 
@@ -92,15 +92,19 @@ const LONG: Text = Text {
     ..PROSE
 };
 
-/// Of the two kinds of policies.
+/// The status of both kinds of policies.
 pub(crate) const POLICY_STATUS: Object = Object {
     parts: &[&[
         CONDITIONS,
-        optional("matchedServices", COUNT, "How many Services it is for."),
+        optional(
+            "matchedServices",
+            COUNT,
+            "The number of Services that it decides for.",
+        ),
         optional(
             "programmedNodes",
             Shape::Text(PROSE),
-            "Nodes that act by it, of all: 57/60.",
+            "Nodes that use it, of all nodes: 57/60.",
         ),
         optional(
             "lastTransition",
@@ -110,26 +114,25 @@ pub(crate) const POLICY_STATUS: Object = Object {
                     required(
                         "from",
                         Shape::Text(PROSE),
-                        "What decided before: a mode, or Uniform.",
+                        "What applied before: a mode, or Uniform.",
                     ),
-                    required("to", Shape::Text(PROSE), "What decides now."),
+                    required("to", Shape::Text(PROSE), "What applies now."),
                     required(
                         "reason",
                         Shape::Text(PROSE),
-                        "Why, in one word: PanicThreshold.",
+                        "The reason in one word: PanicThreshold.",
                     ),
                 ]],
                 rules: &[],
                 atomic: false,
             }),
-            "The last time that a Service fell back to something else, or came back.",
+            "The last time that a Service fell back to something else, or recovered.",
         ),
     ]],
     rules: &[],
     atomic: false,
 };
 
-/// Of drains.
 pub(crate) const DRAIN_STATUS: Object = Object {
     parts: &[&[
         CONDITIONS,
@@ -142,28 +145,28 @@ pub(crate) const DRAIN_STATUS: Object = Object {
                 },
                 Word {
                     name: "Active",
-                    about: "they take no new connections",
+                    about: "the domains take no new connections",
                 },
                 Word {
                     name: "Expired",
-                    about: "it is over",
+                    about: "the drain has ended",
                 },
                 Word {
                     name: "Refused",
-                    about: "it is not acted upon; the condition Accepted says why",
+                    about: "the drain is not applied; the condition Accepted has the reason",
                 },
             ]),
-            "Where it stands.",
+            "The phase of the drain.",
         ),
         optional(
             "endpointsDrained",
             COUNT,
-            "How many endpoints take no new connections because of it.",
+            "The number of endpoints that take no new connections because of it.",
         ),
         optional(
             "servicesSkipped",
             COUNT,
-            "How many Services it passes over, because nothing else remains or they are hard.",
+            "The number of Services that it skips, because they have no other endpoints or are hard.",
         ),
     ]],
     rules: &[],
@@ -187,36 +190,43 @@ pub(super) const fn column(
 const ACCEPTED: PrinterColumn = column(
     "Accepted",
     ".status.conditions[?(@.type==\"Accepted\")].status",
-    "Whether it is valid and acted upon.",
+    "Whether it is valid and in use.",
 );
-const PROGRAMMED: PrinterColumn =
-    column("Nodes", ".status.programmedNodes", "Nodes that act by it.");
+const PROGRAMMED: PrinterColumn = column("Nodes", ".status.programmedNodes", "Nodes that use it.");
 const SERVICES: PrinterColumn = PrinterColumn {
     kind: "integer",
-    ..column("Services", ".status.matchedServices", "Services it is for.")
+    ..column(
+        "Services",
+        ".status.matchedServices",
+        "Services that it decides for.",
+    )
 };
-const MODE: PrinterColumn = column("Mode", ".spec.mode", "What it means as a whole.");
+const MODE: PrinterColumn = column("Mode", ".spec.mode", "How the policy chooses endpoints.");
 const PRIORITY: PrinterColumn = PrinterColumn {
     kind: "integer",
-    ..column("Priority", ".spec.priority", "The higher wins.")
+    ..column("Priority", ".spec.priority", "The highest wins.")
 };
 pub(super) const AGE: PrinterColumn = PrinterColumn {
     kind: "date",
-    ..column("Age", ".metadata.creationTimestamp", "How long it exists.")
+    ..column(
+        "Age",
+        ".metadata.creationTimestamp",
+        "The age of the object.",
+    )
 };
 
-/// What `kubectl get tp` shows.
+/// The columns of `kubectl get tp`.
 pub(crate) const POLICY_COLUMNS: &[PrinterColumn] =
     &[MODE, PRIORITY, ACCEPTED, SERVICES, PROGRAMMED, AGE];
 
-/// What `kubectl get ctp` shows.
+/// The columns of `kubectl get ctp`.
 pub(crate) const CLUSTER_POLICY_COLUMNS: &[PrinterColumn] = &[
     MODE,
     PRIORITY,
     column(
         "Enforcement",
         ".spec.enforcement",
-        "Whether it beats annotations.",
+        "Whether it takes precedence over annotations.",
     ),
     ACCEPTED,
     SERVICES,
@@ -224,12 +234,16 @@ pub(crate) const CLUSTER_POLICY_COLUMNS: &[PrinterColumn] = &[
     AGE,
 ];
 
-/// What `kubectl get tdrain` shows.
+/// The columns of `kubectl get tdrain`.
 pub(crate) const DRAIN_COLUMNS: &[PrinterColumn] = &[
-    column("Key", ".spec.match.key", "What the domains are values of."),
+    column(
+        "Key",
+        ".spec.match.key",
+        "The label whose values are the domains.",
+    ),
     column("Values", ".spec.match.values", "The domains."),
-    column("Scope", ".spec.scope", "Whom it is for."),
-    column("Phase", ".status.phase", "Where it stands."),
+    column("Scope", ".spec.scope", "What the drain applies to."),
+    column("Phase", ".status.phase", "The phase of the drain."),
     column("Expires", ".spec.expiresAt", "When it ends."),
     PrinterColumn {
         wide: true,

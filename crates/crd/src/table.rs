@@ -1,4 +1,5 @@
-//! The reference page `docs/policies.md`: every annotation, and every field of each kind, as Markdown.
+//! Makes the reference page `docs/policies.md`: every annotation, and every field of each kind, as
+//! Markdown.
 
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, ValueKind};
 
@@ -9,12 +10,11 @@ use super::map::MAP;
 use super::policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 use super::property::{Need, Object, Property, Resource, Shape, Text};
 
-/// The page's name in `docs`.
 pub(super) const PAGE: &str = "policies.md";
 
 const HEAD: &str = "# Policies, drains and annotations
 
-`cargo xtask codegen` generates this page from the descriptions of which it also makes the CRDs in `manifests/crds`.
+`cargo xtask codegen` generates this page and the CRDs in `manifests/crds` from the same descriptions.
 [topology.md](topology.md) explains what to use when; [troubleshooting.md](troubleshooting.md#conditions-of-policies-and-drains) lists conditions and reasons.
 ";
 
@@ -32,7 +32,6 @@ const FIELDS_HEAD: &str = "
 | --- | --- | --- | --- | --- |
 ";
 
-/// The whole page.
 pub(super) fn page() -> String {
     [
         HEAD.to_owned(),
@@ -58,7 +57,7 @@ fn annotations() -> String {
     text
 }
 
-/// The values that an annotation may have.
+/// Describes the values that an annotation may have.
 fn taken(value: &ValueKind) -> String {
     let words = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -85,7 +84,7 @@ fn taken(value: &ValueKind) -> String {
     }
 }
 
-/// The heading of a kind, with what it is for and how to list its objects.
+/// The heading of a kind, its purpose, and the command that lists its objects.
 fn introduction(resource: &Resource) -> String {
     let scope = if resource.namespaced {
         "namespaced"
@@ -110,7 +109,7 @@ fn kind(resource: &Resource) -> String {
     text
 }
 
-/// Only what differs from the other kind of policy, which has all of its fields.
+/// Shows only the differences from the other kind of policy.
 fn namespace_policy() -> String {
     let own = CLUSTER_POLICY.spec.properties().filter(|one| {
         let mut others = NAMESPACE_POLICY.spec.properties();
@@ -119,7 +118,7 @@ fn namespace_policy() -> String {
     let own: Vec<String> = own.map(|one| format!("`spec.{}`", one.name)).collect();
     let mut text = introduction(&NAMESPACE_POLICY);
     text.extend([format!(
-        "\nIt has the fields, the rules and the status of a `{}`, without {}, and with these rules besides:\n\n",
+        "\nIt has the fields, the rules and the status of a `{}`, without {}, and with these additional rules:\n\n",
         CLUSTER_POLICY.kind,
         own.join(", ")
     )]);
@@ -179,7 +178,8 @@ fn gather(rules: &mut Vec<String>, prefix: &str, object: &Object) {
     }
 }
 
-/// The object in a property whose fields have rows, too; a selector has the fields of Kubernetes.
+/// The object in a property, if its fields have their own rows. A selector has none: Kubernetes
+/// documents its fields.
 fn inner(shape: &Shape) -> Option<(&'static Object, &'static str)> {
     match shape {
         Shape::Object(object) if !object.atomic => Some((object, "")),
@@ -245,7 +245,7 @@ fn limits(shape: &Shape) -> String {
     }
 }
 
-/// The limit of a collection, and that of each element if it has one.
+/// Joins the limit of a collection and that of each element, if it has one.
 fn with(of_all: String, of_each: &str) -> String {
     if of_each.is_empty() {
         of_all

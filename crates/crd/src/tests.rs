@@ -1,4 +1,4 @@
-//! The descriptions hold together, and what follows from them is what an API server takes.
+//! Checks that the descriptions are consistent and that the API server accepts the generated texts.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn property(object: &Object, path: &str) -> Option<&'static Property> {
     }
 }
 
-/// What is needed of a property of the objects in a mapping.
+/// Whether a property of the objects in a mapping is required.
 fn need_in(object: &Object, map: &str, name: &str) -> Need {
     let Shape::Map {
         of: Shape::Object(value),
@@ -62,7 +62,7 @@ fn need_in(object: &Object, map: &str, name: &str) -> Need {
     property(value, name).unwrap().need
 }
 
-/// The names that an expression asks to be written, and those whose values it uses.
+/// Collects the names that an expression requires to be set, and the names whose values it uses.
 fn names(expr: &Expr, object: &Object, asked: &mut Vec<String>, used: &mut Vec<(String, Need)>) {
     let mut value_of = |name: &str| {
         let need = property(object, name)
@@ -124,7 +124,7 @@ fn names(expr: &Expr, object: &Object, asked: &mut Vec<String>, used: &mut Vec<(
 }
 
 #[test]
-fn rules_speak_of_properties_that_are_always_there_or_asked_for() {
+fn rules_use_only_properties_that_are_present_or_checked() {
     let mut count = 0;
     for (path, object) in objects() {
         for rule in object.rules() {
@@ -191,7 +191,7 @@ const SCHEMA_KEYS: [&str; 20] = [
     "x-kubernetes-validations",
 ];
 
-/// What a structural schema must be, as far as ours uses it.
+/// Checks the rules for structural schemas, as far as this crate uses them.
 fn structural(path: &str, node: &Node) {
     for (key, _) in node.map().unwrap() {
         assert!(SCHEMA_KEYS.contains(&&**key), "{path}: {key}");
@@ -237,7 +237,7 @@ fn structural_object(path: &str, node: &Node) {
 }
 
 #[test]
-fn the_definitions_are_structural_schemas_with_everything_that_kubectl_shows() {
+fn the_definitions_are_structural_schemas_with_columns() {
     for resource in ALL {
         let definition = parse(&definition::of(resource));
         let at = |path: &str| {
@@ -293,7 +293,7 @@ fn the_defaults_alone_are_sound() {
 }
 
 #[test]
-fn patterns_say_what_the_reader_says() {
+fn patterns_accept_the_same_texts_as_the_reader() {
     let long = "a".repeat(64);
     let texts = [
         "a",
@@ -390,7 +390,7 @@ fn a_map_that_has_too_few_values_for_a_node_breaks_its_rule() {
 }
 
 #[test]
-fn every_admission_policy_has_a_binding_and_tells_what_would_be_right() {
+fn every_admission_policy_has_a_binding_and_a_remedy() {
     let mut checks = 0;
     let component = ("label-keys", admission::label_keys());
     for (name, text) in admission::all().into_iter().chain([component]) {
@@ -427,7 +427,7 @@ fn every_annotation_that_is_documented_is_checked_at_admission() {
     }
 }
 
-/// The names of the properties of an object, and of those in it, as paths.
+/// Collects the paths of the properties of an object and of the objects in it.
 fn paths_of(path: &str, object: &Object, found: &mut BTreeSet<String>) {
     for property in object.properties() {
         let path = format!("{path}.{}", property.name);
@@ -462,7 +462,6 @@ fn paths_in(path: &str, value: &serde_json::Value, found: &mut BTreeSet<String>)
     }
 }
 
-/// Collects problems as texts.
 struct Found(Vec<String>);
 
 impl object_tree::Problems for Found {
@@ -471,9 +470,9 @@ impl object_tree::Problems for Found {
     }
 }
 
-/// What agents write and the controller reads is what the API server is given a description of, field by field.
+/// Compares the report of the agent with its description, field by field.
 #[test]
-fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_described() {
+fn a_full_report_has_the_described_fields_and_is_valid() {
     use crate::topology_agent::{
         AgentStatus, DrainInUse, Fallback, FallbackReason, NodeWarning, PolicyInUse,
     };
@@ -529,9 +528,9 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
     assert_eq!(described, known);
 }
 
-/// What the controller writes is what the API server has a description of, field by field.
+/// Compares what the controller writes with its description, field by field.
 #[test]
-fn a_status_and_a_map_that_say_everything_have_the_fields_that_are_described() {
+fn a_full_status_and_a_full_map_have_the_described_fields() {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
     use serde_json::json;
 
@@ -571,7 +570,7 @@ fn a_status_and_a_map_that_say_everything_have_the_fields_that_are_described() {
         let (mut described, mut written) = (BTreeSet::new(), BTreeSet::new());
         paths_of("", object, &mut described);
         let mut named = value.clone();
-        // The description has no name of a Node.
+        // The description has no Node names.
         if let Some(nodes) = named.get_mut("nodes") {
             *nodes = nodes["n1"].take();
         }
@@ -588,9 +587,9 @@ fn a_status_and_a_map_that_say_everything_have_the_fields_that_are_described() {
     }
 }
 
-/// The words that a description lists are those that the engine knows, for every enum that has both.
+/// Compares the words of each description with the enum of the engine.
 #[test]
-fn the_words_that_are_described_are_those_that_are_known() {
+fn the_described_words_are_the_known_words() {
     use topology_core::model::{DrainScope, Enforcement, HardServices, OnLastDomain};
     use topology_core::policy::{
         AvoidMode, DemandKind, EmptyTier, Mode, OnNoMatch, Residual, Weighting,

@@ -1,6 +1,6 @@
 //! The status of a `TopologyAgent`, as the agent writes it and the controller reads it.
 //!
-//! `agent.rs` describes the same object for the API server; a test there compares the two.
+//! `agent.rs` describes the same object for the API server. A test there compares the two.
 
 pub mod rate;
 
@@ -8,69 +8,62 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use topology_core::model::{ObjectName, PolicyKind, PolicyName};
 
-/// The status of a `TopologyAgent`. What a later version wrote is read as far as it is known: an element of a list that
-/// cannot be read is passed over.
+/// The status of a `TopologyAgent`. The controller skips unknown fields and elements of a later
+/// version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentStatus {
-    /// The version of the agent.
     pub version: String,
-    /// How it goes.
     pub phase: AgentPhase,
-    /// Policies that decide for a Service on the node: those of the cluster first, then by namespace and name.
+    /// Policies that decide for a Service on the node: cluster policies first, then by namespace
+    /// and name.
     #[serde(deserialize_with = "readable")]
     pub policies: Vec<PolicyInUse>,
     /// Drains in force, by name.
     #[serde(deserialize_with = "readable")]
     pub drains: Vec<DrainInUse>,
-    /// Services that get something else than asked, the latest first.
+    /// Services that fell back to something else, the latest first.
     #[serde(deserialize_with = "readable")]
     pub fallbacks: Vec<Fallback>,
-    /// What is wrong with the node itself.
+    /// Problems of the node itself.
     #[serde(deserialize_with = "readable")]
     pub warnings: Vec<NodeWarning>,
-    /// How much there is.
     pub counts: AgentCounts,
 }
 
-/// Something that is wrong with the node itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeWarning {
-    /// What it is about: `OtherProxy`, `Kernel`.
+    /// For example `OtherProxy`, `Kernel`.
     pub code: String,
     /// What is wrong, and what to do.
     pub message: String,
 }
 
-/// How it goes with an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentPhase {
-    /// Some input has not finished its first list.
+    /// The first list of some resource is not complete.
     #[default]
     Starting,
-    /// Everything is programmed.
     Serving,
-    /// The kernel refuses something, or what the API server says may be stale.
+    /// The kernel refuses something, or data from the API server may be stale.
     Degraded,
-    /// A word of a later version.
+    /// A phase of a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// A policy that decides for a Service on the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PolicyFields", into = "PolicyFields")]
 pub struct PolicyInUse {
-    /// Which policy.
     pub policy: PolicyName,
-    /// The generation of its spec that the agent uses.
+    /// The generation of the spec that the agent uses.
     pub generation: u64,
-    /// How many Services it decides for on the node.
+    /// The number of Services that it decides for on the node.
     pub services: u64,
 }
 
-/// A [`PolicyInUse`] as JSON has it.
+/// A [`PolicyInUse`] as in JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PolicyFields {
@@ -82,42 +75,38 @@ struct PolicyFields {
     services: u64,
 }
 
-/// A drain that is in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DrainInUse {
-    /// Its name.
     pub name: String,
-    /// The generation of its spec that the agent uses.
+    /// The generation of the spec that the agent uses.
     pub generation: u64,
-    /// How many endpoints take no new connections because of it.
+    /// The number of endpoints that take no new connections because of it.
     pub endpoints: u64,
-    /// How many Services it passes over.
+    /// The number of Services that it skips.
     pub services_skipped: u64,
 }
 
-/// A Service that gets something else than asked.
+/// A Service that fell back to something else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fallback {
-    /// Which Service.
     #[serde(with = "service_path")]
     pub service: ObjectName,
-    /// The policy that asked; none = annotations of the Service.
+    /// The policy that requested the mode; none = annotations of the Service.
     #[serde(with = "policy_path", skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyName>,
-    /// Why.
     pub reason: FallbackReason,
-    /// What was asked: a mode; none where that cannot be told.
+    /// The requested mode; none if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// What decides now: a mode, `Uniform` or `Nothing`.
+    /// What applies now: a mode, `Uniform` or `Nothing`.
     pub to: String,
-    /// Since when, as Kubernetes writes a time.
+    /// When the fallback began, as a Kubernetes time.
     pub since: String,
 }
 
-/// Why a Service gets something else than asked; the gravest first.
+/// Why a Service fell back, the most serious reason first.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -126,15 +115,15 @@ pub enum FallbackReason {
     LevelUnknown,
     /// Nothing is left inside the boundary.
     NoMatch,
-    /// The Node object is not known.
+    /// The agent does not have the Node object.
     NodeUnknown,
-    /// An administrator does not let owners have the mode that the annotations ask for.
+    /// An administrator does not allow the mode of the annotations.
     NotAllowed,
     /// An annotation of the Service is not valid.
     Invalid,
-    /// Too few endpoints are ready altogether.
+    /// Too few endpoints are ready in total.
     Panic,
-    /// A drain would have left nothing.
+    /// A drain would leave no endpoint.
     DrainIgnored,
     /// A level has fewer ready endpoints than it needs.
     BelowMin,
@@ -142,9 +131,9 @@ pub enum FallbackReason {
     Empty,
     /// The node's kernel does not have the scheduler.
     SchedulerMissing,
-    /// The annotations ask for less overload than an administrator lets owners have.
+    /// An administrator does not allow such a small overload limit.
     Clipped,
-    /// No whole numbers give the shares.
+    /// No integer weights give the shares.
     WeightClamped,
     /// A reason of a later version.
     #[default]
@@ -152,26 +141,23 @@ pub enum FallbackReason {
     Other,
 }
 
-/// How much there is on a node.
+/// Totals for a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentCounts {
-    /// Services that it serves.
     pub services: u64,
-    /// Virtual servers in the kernel.
     pub virtual_servers: u64,
-    /// Real servers in the kernel.
     pub real_servers: u64,
-    /// Virtual servers, routes and tables that failed, to be tried again.
+    /// Virtual servers, routes and tables that could not be programmed. The agent tries again.
     pub failed: u64,
-    /// Policies that decide for a Service, those beyond the room of a report included.
+    /// Policies that decide for a Service, including those that do not fit into a report.
     pub policies: u64,
-    /// Services that get something else than asked, those beyond the room of a report included.
+    /// Services that fell back to something else, including those that do not fit into a report.
     pub fallbacks: u64,
 }
 
 impl FallbackReason {
-    /// Those that this version knows, the gravest first.
+    /// The reasons that this version knows, the most serious first.
     pub const ALL: [Self; 12] = [
         Self::LevelUnknown,
         Self::NoMatch,
@@ -187,7 +173,6 @@ impl FallbackReason {
         Self::WeightClamped,
     ];
 
-    /// The word in the report.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::LevelUnknown => "LevelUnknown",
@@ -242,7 +227,7 @@ impl TryFrom<PolicyFields> for PolicyInUse {
     }
 }
 
-/// The elements of a list that can be read.
+/// Skips the elements of a list that cannot be read.
 fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
     let all = Vec::<serde_json::Value>::deserialize(from)?.into_iter();
     Ok(all
@@ -250,7 +235,7 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
         .collect())
 }
 
-/// A policy's name in one text: `TopologyPolicy/shop/near`.
+/// The name of an object as one text: `shop/cart`.
 mod service_path {
     use serde::{Deserialize, Deserializer, Serializer};
     use topology_core::model::ObjectName;
@@ -262,7 +247,8 @@ mod service_path {
         serializer.collect_str(service)
     }
 
-    /// A name without a namespace, which no agent writes, is one in `default`, where its Event belongs.
+    /// A name without a namespace gets `default`, where its Event belongs. No agent writes such a
+    /// name.
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<ObjectName, D::Error> {
@@ -299,7 +285,8 @@ mod policy_path {
 mod tests {
     use super::*;
 
-    /// A field, a phase, a reason and a kind of policy of a later version leave the rest as it is.
+    /// Checks that a field, a phase, a reason and a kind of policy of a later version do not affect
+    /// the rest.
     #[test]
     fn a_report_of_a_later_version_is_read_as_far_as_it_is_known() {
         let text = r#"{"version": "9.9.9", "phase": "Serving", "mood": "good",

@@ -1,12 +1,11 @@
-//! YAML as text, for what is generated: block style, keys in the order given.
+//! Writes YAML in block style, with keys in the given order.
 
 /// Longer texts are folded over several lines.
 const WIDTH: usize = 100;
 
-/// A value to write.
 #[derive(Debug)]
 pub(super) enum Yaml {
-    /// A text, quoted where it must be.
+    /// A text, quoted if necessary.
     Text(String),
     /// A number or a boolean.
     Plain(String),
@@ -23,14 +22,13 @@ impl Yaml {
         Self::Plain(value.to_string())
     }
 
-    /// The value as a document.
     pub(super) fn document(&self) -> String {
         let mut text = String::new();
         self.block(&mut text, 0);
         text
     }
 
-    /// Writes the value where a line has ended, or as the rest of a line.
+    /// Writes the value at the start of a line, or as the rest of a line.
     fn block(&self, text: &mut String, indent: usize) {
         let margin = " ".repeat(indent);
         match self {
@@ -38,7 +36,7 @@ impl Yaml {
                 for item in items {
                     let mut inner = String::new();
                     item.block(&mut inner, indent + 2);
-                    // The element's first line begins behind the dash.
+                    // The first line of the element follows the dash.
                     text.push_str(&margin);
                     text.push_str("- ");
                     text.push_str(inner.trim_start_matches(' '));
@@ -90,7 +88,7 @@ impl Yaml {
     }
 }
 
-/// A text without line breaks in itself, and without spaces that folding would lose.
+/// Whether folding keeps the text: no line breaks, no double spaces.
 fn is_foldable(text: &str) -> bool {
     !text.contains(['\n', '\t']) && !text.contains("  ") && text.trim() == text
 }
@@ -110,7 +108,7 @@ fn fold(text: &str) -> Vec<String> {
     lines
 }
 
-/// A text as it is if nobody can take it for something else, otherwise in double quotes.
+/// The text as it is if it is unambiguous, otherwise in double quotes.
 fn scalar(text: &str) -> String {
     let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic());
     let harmless = |c: char| c.is_ascii_alphanumeric() || " -_./,()'=".contains(c);

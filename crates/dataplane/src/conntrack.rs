@@ -1,8 +1,9 @@
 //! Deletes the connection tracking entries of deleted UDP real servers.
 //!
-//! A client that keeps its source port would send to the old pod as long as the entry lives (PAIN-01), so the entry is
-//! deleted right after the real server. Reading the kernel's table takes time in proportion to its size. So a thread
-//! does it, once for each family and batch, for any number of Services. No process is started.
+//! A client that keeps its source port would send to the old pod while the entry exists (PAIN-01),
+//! so the entry is deleted directly after the real server. Reading the kernel's table takes time in
+//! proportion to its size. So a thread does it, once for each family and batch, for any number of
+//! Services. No process is started.
 
 mod batch;
 mod wire;
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pain_16_a_thread_that_is_gone_is_told_from_a_kernel_that_refuses() {
+    fn pain_16_a_lost_thread_and_a_refusal_of_the_kernel_have_different_errors() {
         let (batches, received) = sync_channel(1);
         let (answers, results) = sync_channel(1);
         let mut conntrack = Conntrack { batches, results };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts writes down and kills the process at zero.
 #[derive(Debug)]
 pub struct CrashPoint {
-    /// Writes left before the process dies; `u64::MAX` means never.
+    /// Writes left before the process is killed; `u64::MAX` means never.
     left: AtomicU64,
 }
 
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unarmed_fuse_allows_everything_for_ever() {
+    fn without_a_crash_point_every_write_is_allowed() {
         let crash_point = CrashPoint::new(None);
         crash_point.record_writes(1_000_000);
         assert_eq!(crash_point.allows(7), 7);
     }
 
     #[test]
-    fn an_armed_fuse_allows_no_more_writes_than_are_left() {
+    fn a_crash_point_allows_only_the_remaining_writes() {
         let crash_point = CrashPoint::new(Some(5));
         assert_eq!(crash_point.allows(9), 5);
         crash_point.record_writes(3);

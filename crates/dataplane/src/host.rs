@@ -28,7 +28,7 @@ pub trait Host {
     /// Records that `keys` are about to be created. If this fails, they must not be created.
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()>;
 
-    /// Records that `keys` are deleted. `held` iterates over all remaining keys of ours, in case the record is
+    /// Records that `keys` are deleted. `held` has all our remaining keys, in case the record is
     /// rewritten.
     fn release(
         &mut self,

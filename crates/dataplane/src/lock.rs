@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_other_user_can_open_the_lock_not_even_one_that_an_earlier_version_made() {
+    fn no_other_user_can_open_the_lock_even_if_an_earlier_version_made_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn of_agents_that_start_at_the_same_moment_one_goes_on_and_the_others_name_it() {
+    fn of_agents_that_start_together_one_continues_and_the_others_name_it() {
         let folder = tempfile::tempdir().unwrap();
         let (folder, barrier) = (folder.path().join("state"), Barrier::new(8));
         let start = || {

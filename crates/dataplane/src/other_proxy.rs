@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kube_proxy_that_answers_runs_and_its_own_word_for_the_mode_counts() {
+    fn a_kube_proxy_that_answers_runs_in_the_mode_that_it_reports() {
         let traces = Traces {
             chains: true,
             ..Traces::default()
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_alone_name_the_mode_and_do_not_claim_that_it_runs() {
+    fn traces_alone_give_the_mode_without_a_claim_that_it_runs() {
         let modes = [
             (
                 Traces {

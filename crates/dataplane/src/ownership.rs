@@ -1,4 +1,4 @@
-//! Records on disk: the virtual servers of ours, and the deadlines of draining real servers.
+//! Records on disk: our virtual servers, and the deadlines of draining real servers.
 
 pub mod draining;
 pub mod journal;

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn d13_a_modprobe_that_hangs_does_not_hold_the_start() {
+    async fn d13_a_modprobe_that_hangs_does_not_block_the_start() {
         let began = Instant::now();
         // Time is paused: the deadline passes as soon as all tasks wait.
         load_module(&Program::new("sleep", &["1000000"])).await;

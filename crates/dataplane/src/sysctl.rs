@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn kp_sc_02_only_what_differs_is_written() {
+    fn kp_sc_02_only_differences_are_written() {
         let root = tree("1\n", "0\n");
         let report = ensure(root.path(), (6, 12), &CrashPoint::new(None));
         assert_eq!(report.changed, ["net.ipv4.vs.conntrack: 0 -> 1"]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn t02_a_missing_file_is_a_warning_that_names_it_and_the_rest_goes_on() {
+    fn t02_a_missing_file_is_a_warning_and_the_rest_continues() {
         let root = tree("1\n", "0\n");
         fs::remove_file(root.path().join("net/ipv4/vs/expire_nodest_conn")).unwrap();
         let report = ensure(root.path(), (6, 1), &CrashPoint::new(None));

@@ -1,6 +1,6 @@
 //! Counters and rates of services and destinations.
 
-/// What a service or destination has counted since it was created or zeroed.
+/// The counters of a service or destination since it was created or zeroed.
 ///
 /// Kernels since 6.2 update the numbers every two seconds, older ones at once. Kernels since 4.1 report 64-bit
 /// counters; older ones report connections and packets modulo 2^32.

@@ -171,7 +171,7 @@ fn payloads(commands: &[Command]) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn commands_survive_the_way_to_the_kernel(commands in vec(commands(), 0..20)) {
+    fn encoded_commands_decode_to_the_same(commands in vec(commands(), 0..20)) {
         let read: Vec<_> = payloads(&commands)
             .iter()
             .map(|payload| codec::decode_command(payload).unwrap().unwrap())
@@ -181,28 +181,28 @@ proptest! {
 
     /// A kernel's reply has the attributes of the request that created the object, and more.
     #[test]
-    fn services_survive_the_way_back(service in services()) {
+    fn encoded_services_decode_to_the_same(service in services()) {
         let payload = payloads(&[Command::NewService(service.clone())]).remove(0);
         let entry = codec::decode_service(&payload).unwrap();
         prop_assert_eq!(entry.service, service);
     }
 
     #[test]
-    fn destinations_survive_the_way_back(id in ids(), real in destinations()) {
+    fn encoded_destinations_decode_to_the_same(id in ids(), real in destinations()) {
         let payload = payloads(&[Command::NewDest(id, real.clone())]).remove(0);
         let entry = codec::decode_destination(&payload, id.family()).unwrap();
         prop_assert_eq!(entry.destination, real);
     }
 
     #[test]
-    fn daemons_survive_the_way_back(daemon in daemons()) {
+    fn encoded_daemons_decode_to_the_same(daemon in daemons()) {
         let payload = payloads(&[Command::NewDaemon(daemon.clone())]).remove(0);
         prop_assert_eq!(codec::decode_daemon(&payload).unwrap(), daemon);
     }
 
     /// Truncated bytes decode to an error or another value, without a panic.
     #[test]
-    fn cut_answers_are_refused_calmly(command in commands(), at in any::<prop::sample::Index>()) {
+    fn truncated_answers_are_refused_without_a_panic(command in commands(), at in any::<prop::sample::Index>()) {
         let payload = payloads(&[command]).remove(0);
         let cut = &payload[..at.index(payload.len())];
         drop(codec::decode_command(cut));

@@ -1,4 +1,5 @@
-//! Finds the API server and the credentials: a kubeconfig, the pod's service account, or a bare address.
+//! Finds the API server and the credentials: a kubeconfig, the pod's service account, or a bare
+//! address.
 
 mod error;
 mod kubeconfig;
@@ -15,40 +16,36 @@ use kube::{Client, Config};
 use crate::cipher;
 pub use error::AccessError;
 
-/// How long connecting may take.
+/// The time limit for a connection attempt.
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Where address and credentials come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// A kubeconfig.
     Kubeconfig(PathBuf),
-    /// Like kubectl: the files in `KUBECONFIG`, else `~/.kube/config`, else the service account of the pod.
+    /// Like kubectl: the files in `KUBECONFIG`, else `~/.kube/config`, else the service account of
+    /// the pod.
     #[default]
     Environment,
 }
 
-/// How the API server is reached. Read again when credentials are renewed.
+/// How to reach the API server. Read again when credentials are renewed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// Where address and credentials come from.
     pub credentials: Credentials,
-    /// The context of the kubeconfig; the current context if none.
+    /// The context of the kubeconfig; if none, the current context.
     pub context: Option<String>,
-    /// The user to impersonate. The credentials need the permission.
+    /// The user to impersonate. The credentials need the permission `impersonate`.
     pub impersonate: Option<String>,
-    /// Another address of the server, like kube-proxy's `--master`.
+    /// Replaces the address of the server, like kube-proxy's `--master`.
     pub master: Option<String>,
-    /// Program and version, for the server's audit log.
+    /// Program and version, for the audit log of the server.
     pub user_agent: String,
 }
 
-/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Its URL.
     pub server: String,
-    /// The context of the kubeconfig, if there is one.
     pub context: Option<String>,
 }
 
@@ -61,14 +58,13 @@ impl fmt::Display for Address {
     }
 }
 
-/// Address and credentials, and the context that has them.
 struct FoundConfig {
     config: Config,
     context: Option<String>,
 }
 
 impl Access {
-    /// A kubeconfig for the program `user_agent`.
+    /// Uses this kubeconfig, for the program `user_agent`.
     pub fn kubeconfig(path: &Path, user_agent: &str) -> Self {
         Self {
             credentials: Credentials::Kubeconfig(path.to_owned()),
@@ -77,7 +73,7 @@ impl Access {
         }
     }
 
-    /// The environment's kubeconfig or service account, for the program `user_agent`.
+    /// Uses the environment's kubeconfig or service account, for the program `user_agent`.
     pub fn environment(user_agent: &str) -> Self {
         Self {
             user_agent: user_agent.to_owned(),
@@ -85,7 +81,7 @@ impl Access {
         }
     }
 
-    /// Checks that address and credentials can be found and read, without a request.
+    /// Checks that address and credentials can be found and read. Sends no request.
     pub async fn check(&self) -> Result<(), AccessError> {
         self.config().await.map(drop)
     }
@@ -95,7 +91,6 @@ impl Access {
         Ok(self.config().await?.default_namespace)
     }
 
-    /// The address of a server.
     pub async fn address(&self) -> Result<Address, AccessError> {
         let FoundConfig { config, context } = self.found().await?;
         let server = config.cluster_url.to_string();
@@ -105,7 +100,7 @@ impl Access {
         })
     }
 
-    /// A client, and the server's address.
+    /// Returns a client and the server's address.
     pub(crate) async fn client(&self) -> Result<(Client, String), AccessError> {
         let mut config = self.config().await?;
         let server = config.cluster_url.to_string();
@@ -144,11 +139,12 @@ impl Access {
             config.auth_info.impersonate = Some(user.clone());
         }
         if config.accept_invalid_certs || config.cluster_url.scheme_str() == Some("http") {
-            // No certificate is checked. Without this the client reads the system's certificate authorities and fails in an
-            // image that has none.
+            // No certificate is checked. Without this line the client reads the certificate
+            // authorities of the system and fails in an image without any.
             config.root_cert.get_or_insert_default();
         }
-        // The callers wait as the server asks. A retry in the client would hide its answers.
+        // The callers wait as long as the server asks for. A retry in the client would hide that
+        // answer.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT);
         if let Ok(agent) = HeaderValue::from_str(&self.user_agent) {
@@ -222,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_user_to_act_as_is_impersonated() {
+    async fn the_client_impersonates_the_user() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         let text = "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], \

@@ -1,4 +1,4 @@
-//! Remembers for a few seconds which versions and resources the server has in an API group.
+//! Caches for a few seconds which versions and resources the server has in an API group.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use crate::path::Target;
 
-/// How long an answer about a group is used. Shorter than the time between two attempts to list a kind that the server
-/// does not know, so several kinds of one group cost one request.
+/// How long the versions of a group are used. Shorter than the pause before another list of an
+/// unknown kind, so several kinds of one group cost one request.
 const VALID_FOR: Duration = Duration::from_secs(14);
 
-/// The groups that were requested, with the time of the request.
+/// The groups, with the time of the request.
 #[derive(Debug, Default)]
 pub(crate) struct ApiGroups {
     known: Mutex<BTreeMap<String, ApiGroup>>,
@@ -26,8 +26,9 @@ struct ApiGroup {
 }
 
 impl ApiGroups {
-    /// The versions in which the server has the resource of `target`; none if the request fails. `read` requests the
-    /// versions of a group, each with its resources. A caller that comes during a request waits for its answer.
+    /// The versions in which the server has the resource of `target`; none if the request fails.
+    /// `read` requests the versions of a group, each with its resources. Concurrent callers wait
+    /// for the same request.
     pub(crate) async fn versions(
         &self,
         target: &Target,

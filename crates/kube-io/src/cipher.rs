@@ -1,13 +1,13 @@
-//! Chooses the cipher suites that are offered to an API server first.
+//! Chooses the cipher suites that are offered first to an API server.
 
 use rustls::CipherSuite;
 use rustls::crypto::{CryptoProvider, ring};
 
-/// Offers `ChaCha20` first where the processor has no instructions for AES, as small boards and plain virtual machines
-/// have none: AES in software is many times slower, and servers written in Go take what such a client offers first
-/// (`crypto/tls`, `aesgcmPreferred`).
+/// Offers `ChaCha20` first if the processor has no AES instructions, as on small boards and plain
+/// virtual machines. AES in software is many times slower. Servers written in Go take the first
+/// offer of such a client (`crypto/tls`, `aesgcmPreferred`).
 pub(crate) fn prefer_fast_ones() {
-    // A program that installed another provider before keeps it.
+    // If the program installed another provider before, that one stays.
     drop(offered(has_aes()).install_default());
 }
 
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn aes_comes_first_where_the_processor_helps_with_it() {
+    fn aes_is_first_if_the_processor_supports_it() {
         assert_eq!(first(true), CipherSuite::TLS13_AES_256_GCM_SHA384);
         assert_eq!(first(false), CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }

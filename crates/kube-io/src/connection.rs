@@ -1,4 +1,4 @@
-//! Sends requests to the API server: paths and JSON in; JSON, a body or a typed error out.
+//! Sends requests to the API server. Takes paths and JSON; returns JSON, a body or a typed error.
 
 mod body;
 mod inflate;
@@ -26,21 +26,19 @@ use renew::Credentials;
 /// The default of the headers `Accept` and `Content-Type`.
 const JSON: &str = "application/json";
 
-/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patch<'a> {
     /// RFC 7386: a value replaces, `null` removes.
     Merge,
     /// Server-side apply: the desired fields, owned by `manager`.
     Apply {
-        /// The owner of the fields.
         manager: &'a str,
-        /// Whether to take over fields of other owners.
+        /// Whether to take over fields that another manager owns.
         force: bool,
     },
 }
 
-/// A connection to the API server. Cheap to clone; clones share their counters.
+/// A connection to the API server. Cheap to clone. Clones share their counters.
 #[derive(Clone)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -53,23 +51,17 @@ struct Shared {
     groups: ApiGroups,
 }
 
-/// One request.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    /// The verb, for the method and for errors.
     pub(crate) verb: Verb,
     /// The path with its query.
     pub(crate) path: &'a str,
-    /// The header `Accept`.
     pub(crate) accept: &'static str,
-    /// The header `Content-Type`.
     pub(crate) content_type: &'static str,
-    /// The body of the request.
     pub(crate) body: Vec<u8>,
 }
 
 impl<'a> Call<'a> {
-    /// A request without a body.
     pub(crate) fn bare(verb: Verb, path: &'a str) -> Self {
         Self {
             verb,
@@ -90,12 +82,12 @@ impl std::fmt::Debug for Connection {
 impl Connection {
     /// Finds address and credentials. Sends no request.
     ///
-    /// Must be called within a tokio runtime, and be used within the same.
+    /// Must be called and used within the same tokio runtime.
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
         Self::counting(access, Arc::default()).await
     }
 
-    /// Opens another connection, for another runtime, with the same counters.
+    /// Opens a connection for another runtime, with the same counters.
     pub async fn beside(&self, access: &Access) -> Result<Self, AccessError> {
         Self::counting(access, Arc::clone(&self.shared.meter)).await
     }
@@ -123,12 +115,11 @@ impl Connection {
         }
     }
 
-    /// The groups that were looked up after a 404.
+    /// The API groups that were read after a 404.
     pub(crate) fn groups(&self) -> &ApiGroups {
         &self.shared.groups
     }
 
-    /// The server's address.
     pub fn server(&self) -> &str {
         &self.shared.server
     }
@@ -153,7 +144,8 @@ impl Connection {
         self.write(Verb::Create, path, JSON, object).await
     }
 
-    /// Replaces the object at `path`; a conflict if its `resourceVersion` is not the present one.
+    /// Replaces the object at `path`. Fails with a conflict if `resourceVersion` is not the current
+    /// one.
     pub async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
         self.write(Verb::Update, path, JSON, object).await
     }
@@ -206,8 +198,8 @@ impl Connection {
             .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
     }
 
-    /// Sends a request and returns the body of a successful answer as a stream. Renews the credentials for the next request if
-    /// one side does not trust the other.
+    /// Sends a request and returns the body of a successful answer as a stream. If one side does
+    /// not trust the other, renews the credentials for the next request.
     pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let mut opened = self.attempt(call).await;
         if opened
@@ -219,7 +211,10 @@ impl Connection {
                 (&mut opened, self.shared.credentials.failure().await)
                 && error.fault != Fault::Credentials
             {
-                error.message = format!("{}; and there are no others: {failure}", error.message);
+                error.message = format!(
+                    "{}; the credentials cannot be renewed: {failure}",
+                    error.message
+                );
             }
         }
         opened

@@ -1,7 +1,8 @@
-//! Decodes what the API server sends: a page of objects, an event of a watch, or one object, in either [`Encoding`].
+//! Decodes what the API server sends: a page of objects, a watch event or one object, in either
+//! [`Encoding`].
 //!
-//! The tree is the one into which `object-tree` reads YAML, so conversion is the same for files and for an API server.
-//! Objects are built one at a time, straight from the bytes.
+//! The tree is the one into which `object-tree` reads YAML, so the conversion is the same for files
+//! and for an API server. Objects are built one at a time, directly from the bytes.
 
 mod encoding;
 mod error;
@@ -26,36 +27,34 @@ use std::borrow::Cow;
 
 use object_tree::Node;
 
-/// The annotation of the bookmark that ends the list at the start of a stream.
+/// The annotation of the bookmark that completes the list at the start of a stream.
 const LISTED: &str = "k8s.io/initial-events-end";
 
-/// An event of a watch.
 #[derive(Debug)]
 pub struct WatchEvent<O = Node> {
-    /// What happened.
     pub event_type: WatchEventType,
     /// The object, or the `Status` of an error.
     pub object: O,
 }
 
-/// What happened to the object of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchEventType {
-    /// It exists with this content: added or modified.
+    /// The object exists with this content: added or modified.
     Applied,
-    /// It was deleted, or is no longer selected.
+    /// The object was deleted, or is no longer selected.
     Deleted,
     /// Only the version changed.
     Bookmark {
-        /// Whether this ends the list at the start of a stream.
+        /// Whether this completes the list at the start of a stream.
         listed: bool,
     },
-    /// The server ends the watch; the object is a `Status`.
+    /// The server ends the watch. The object is a `Status`.
     Error,
 }
 
 impl Encoding {
-    /// Decodes a page and passes its objects to `sink`, one at a time. After an error `sink` may have got some objects.
+    /// Decodes a page and passes its objects to `sink`, one at a time. `sink` may receive some
+    /// objects before an error.
     pub fn list<O: DecodedObject>(
         self,
         page: &[u8],
@@ -65,7 +64,6 @@ impl Encoding {
         O::list(self, page, &mut |object| sink(typed(object, type_meta)))
     }
 
-    /// Decodes an event.
     pub fn event<O: DecodedObject>(
         self,
         event: &[u8],
@@ -88,7 +86,6 @@ impl Encoding {
         Ok(WatchEvent { event_type, object })
     }
 
-    /// Decodes one object.
     pub fn object(self, object: &[u8]) -> Result<Node, DecodeError> {
         match self {
             Self::Json => json::object(object),

@@ -1,4 +1,4 @@
-//! Describes why a request to the API server failed: one error type, a word for programs, and a remedy.
+//! Describes why a request to the API server failed, with a word for programs and a remedy.
 
 pub(crate) mod cause;
 mod certificate;
@@ -12,18 +12,17 @@ use crate::path::{Target, Verb};
 pub(crate) use status::Status;
 pub(crate) use status::{refused, retry_after};
 
-/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// The server does not know the user.
+    /// The server does not accept the credentials.
     Unauthorized,
     /// The user has no permission.
     Forbidden,
-    /// There is no such object, or no such kind of object.
+    /// The object, or its kind, does not exist.
     NotFound,
     /// The server has this kind in another version only.
     OtherVersion,
-    /// There is such an object already.
+    /// The object exists already.
     AlreadyExists,
     /// The object changed meanwhile.
     Conflict,
@@ -43,7 +42,7 @@ pub enum Fault {
     Timeout,
     /// The answer cannot be decoded.
     Garbled,
-    /// The client's credentials could not be read.
+    /// The client cannot read its credentials.
     Credentials,
     /// Any other refusal.
     Refused,
@@ -58,7 +57,6 @@ impl Fault {
         )
     }
 
-    /// The word for it in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unauthorized => "Unauthorized",
@@ -80,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// Whether the same request may succeed later by itself.
+    /// Whether the same request may succeed later.
     pub const fn is_passing(self) -> bool {
         matches!(
             self,
@@ -89,31 +87,29 @@ impl Fault {
     }
 }
 
-/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// The verb of the request.
     pub verb: Verb,
     /// The object or collection of the request.
     pub target: Box<Target>,
-    /// The kind of failure.
     pub fault: Fault,
     /// The HTTP status, if there was an answer.
     pub code: Option<u16>,
     /// The message of the server or of the client library.
     pub message: String,
-    /// How long the server asks to wait.
+    /// How long the server asks the client to wait.
     pub retry_after: Option<Duration>,
 }
 
-/// The server's message for a kind whose definition is a moment old.
+/// The server's message for a kind whose CRD was just installed.
 const INITIALIZING: &str = "storage is (re)initializing";
 
-/// So many answers in a row that a kind is not ready are not reported. With the pauses between them they take half a minute.
+/// This number of such answers in a row is not reported. With the pauses between them they take
+/// half a minute.
 const READY_SOON: u32 = 5;
 
 impl ApiError {
-    /// Whether the server still prepares a kind whose definition is new, after so many failures in a row.
+    /// Whether the server still prepares a kind whose CRD is new, after `failures` in a row.
     pub fn is_initializing(&self, failures: u32) -> bool {
         self.fault == Fault::TooManyRequests
             && self.message.contains(INITIALIZING)
@@ -149,7 +145,7 @@ impl ApiError {
                 self.target.rule(self.verb)
             ),
             Fault::NotFound if self.target.name.is_empty() => {
-                "install what defines this kind of object, if it is wanted".to_owned()
+                "install the CRD or API of this kind, if it is needed".to_owned()
             }
             Fault::OtherVersion => {
                 "install the definitions that belong to this version (manifests/crds)".to_owned()
@@ -228,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_remedy_ends_with_what_was_said() {
+    fn an_error_without_remedy_ends_with_the_message() {
         let target = Target::of("/api/v1/namespaces/shop/services/cart");
         let error = ApiError::new(Verb::Update, &target, Fault::Conflict, "modified");
         assert_eq!(

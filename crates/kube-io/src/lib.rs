@@ -1,9 +1,10 @@
 //! Connects to a Kubernetes API server, sends requests and decodes what comes back.
 //!
-//! [`Access`] finds the address and the credentials, [`Connection`] sends requests, [`decode`] turns JSON and protobuf
-//! into objects, [`list_watch`] lists and watches the resources that the caller names. HTTP, TLS and credential plugins are those of the `kube` crate's client.
+//! [`Access`] finds the address and the credentials, [`Connection`] sends requests, [`decode`]
+//! turns JSON and protobuf into objects, [`list_watch`] lists and watches the resources that the
+//! caller chooses. The `kube` crate provides HTTP, TLS and credential plugins.
 //!
-//! Knows no kind of object: paths and selectors come from the caller.
+//! Contains no kind of object: paths and selectors come from the caller.
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 

@@ -1,13 +1,13 @@
-//! Lists a resource and watches it, for as long as the caller wants, with few requests whatever the server does.
+//! Lists and watches a resource until the caller stops, with few requests even if the server fails.
 //!
 //! ```text
-//!  Driver ──asks──> ListWatch       decides the next request: no I/O
+//!  Driver ─request─> ListWatch       decides the next request: no I/O
 //!     │  pages, streams
-//!     └──Event──> Sink              the caller's: objects, one at a time, and what they mean for the list
+//!     └──Event──> Sink              of the caller: takes objects, one at a time
 //! ```
 //!
-//! The caller names the [`Resource`] and the type of the objects; [`Watcher`] is a driver whose events are taken one by
-//! one.
+//! The caller chooses the [`Resource`] and the type of the objects. [`Watcher`] is a driver whose
+//! events the caller takes one by one.
 
 mod backoff;
 mod chance;

@@ -5,10 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::path::{Target, Verb};
 
-/// The key of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requests {
-    /// The verb.
     pub verb: Verb,
     /// The resource with its group: `endpointslices.discovery.k8s.io`.
     pub resource: String,
@@ -16,23 +14,20 @@ pub struct Requests {
     pub code: Option<u16>,
 }
 
-/// The counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Count {
     /// Requests that were answered or failed.
     pub requests: BTreeMap<Requests, u64>,
-    /// Bytes of bodies received, by resource.
+    /// Received bytes of bodies, by resource.
     pub bytes: BTreeMap<String, u64>,
 }
 
 impl Count {
-    /// All requests.
     pub fn total(&self) -> u64 {
         self.requests.values().sum()
     }
 }
 
-/// Counts for one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     count: Mutex<Count>,

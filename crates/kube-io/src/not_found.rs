@@ -1,4 +1,4 @@
-//! Explains a 404: a server that has the kind in another version is not a server without the kind.
+//! Explains a 404: the server may have the kind in another version.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use crate::connection::Connection;
 use crate::error::{ApiError, Fault};
 use crate::path::Target;
 
-/// Replaces the error of a request for the collection at `path` if the server does not know the kind in this version but
-/// knows it in another.
+/// Replaces the error if the server does not know the kind of `path` in this version, but knows it
+/// in another.
 pub(crate) async fn explain_not_found(
     connection: &Connection,
     path: &str,

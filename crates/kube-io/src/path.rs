@@ -11,18 +11,16 @@ pub enum Verb {
     List,
     /// Streams changes.
     Watch,
-    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
     /// Changes parts of an object, or creates it.
     Patch,
-    /// Deletes an object.
     Delete,
 }
 
 impl Verb {
-    /// The word in RBAC rules.
+    /// The verb in RBAC rules.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -35,7 +33,6 @@ impl Verb {
         }
     }
 
-    /// The method of HTTP.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Get | Self::List | Self::Watch => "GET",
@@ -52,11 +49,12 @@ impl Verb {
 pub struct Target {
     /// The API group, empty for the core group.
     pub group: String,
-    /// The resource, and its subresource if any: `services`, `nodes/status`; a path that names none, such as `/version`.
+    /// The resource, with its subresource if there is one: `services`, `nodes/status`. A path
+    /// without a resource (`/version`) is here as it is.
     pub resource: String,
-    /// The namespace, empty if none is named.
+    /// The namespace; empty if the path has none.
     pub namespace: String,
-    /// The object, empty if the path names a collection.
+    /// The object's name; empty for a collection.
     pub name: String,
 }
 
@@ -97,8 +95,8 @@ impl Target {
         }
     }
 
-    /// The RBAC rule that permits it: `apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]`. List and watch
-    /// are always granted together.
+    /// The RBAC rule that permits the request: `apiGroups: [""], resources: ["nodes"], verbs:
+    /// ["list", "watch"]`. A rule for one of list and watch always has both.
     pub fn rule(&self, verb: Verb) -> String {
         let verbs = match verb {
             Verb::List | Verb::Watch => "\"list\", \"watch\"".to_owned(),
@@ -110,7 +108,7 @@ impl Target {
         format!("apiGroups: [\"{group}\"], resources: [\"{resource}\"], verbs: [{verbs}]")
     }
 
-    /// The resource as `kubectl` takes it: `services`, `endpointslices.discovery.k8s.io`.
+    /// The resource as `kubectl` accepts it: `services`, `endpointslices.discovery.k8s.io`.
     pub fn full_resource(&self) -> String {
         if self.group.is_empty() {
             self.resource.clone()
@@ -138,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_tells_group_resource_namespace_and_name() {
+    fn a_path_has_group_resource_namespace_and_name() {
         for (path, text) in [
             ("/api/v1/nodes", "nodes"),
             ("/api/v1/nodes/n1/status", "nodes/status n1"),
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_missing_rule_is_told_as_a_role_writes_it() {
+    fn the_missing_rule_has_the_format_of_a_role() {
         let target = Target::of("/apis/topology.ipvs-topo.io/v1alpha1/topologyagents/n1/status");
         assert_eq!(
             target.rule(Verb::Patch),

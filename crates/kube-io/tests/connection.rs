@@ -1,4 +1,5 @@
-//! Requests as a server sees them, and its answers as callers see them. The server is in-process.
+//! Checks requests as a server sees them, and answers as callers see them. The server is
+//! in-process.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,10 +21,10 @@ use flate2::write::GzEncoder;
 use kube_io::{ApiError, Connection, Fault, Patch, Requests, Verb};
 use serde_json::json;
 
-/// What a server saw of one request: method, path with query, content type, body.
+/// What the server saw of each request: method, path with query, content type, body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A server that answers everything alike.
+/// A server with the same answer to every request.
 fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (Connection, Seen) {
     let seen = Seen::default();
     let log = Arc::clone(&seen);
@@ -62,7 +63,7 @@ async fn error(code: u16, body: &'static str) -> ApiError {
 }
 
 #[tokio::test]
-async fn requests_go_out_as_the_api_server_wants_them() {
+async fn requests_have_the_form_that_the_api_server_requires() {
     let (api, seen) = server(|| r#"{"kind":"Service"}"#.into_response());
     let object = json!({"kind": "Service"});
     let path = "/api/v1/namespaces/shop/services";
@@ -96,7 +97,7 @@ async fn requests_go_out_as_the_api_server_wants_them() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn each_status_code_has_its_fault() {
     for (code, fault) in [
         (401, Fault::Unauthorized),
         (403, Fault::Forbidden),
@@ -123,7 +124,7 @@ async fn refusals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn how_long_to_wait_is_in_a_header() {
+async fn retry_after_is_read_from_the_header() {
     let (api, _) =
         server(|| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "3")], "").into_response());
     let error = api.list("/api/v1/nodes").await.unwrap_err();
@@ -131,7 +132,7 @@ async fn how_long_to_wait_is_in_a_header() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
+async fn a_request_without_an_answer_times_out() {
     let router = Router::new().fallback(std::future::pending::<()>);
     let api = Connection::of_client(kube::Client::new(router, "default"));
     assert_eq!(api.get("/version").await.unwrap_err().fault, Fault::Timeout);
@@ -154,7 +155,7 @@ async fn requests_and_bytes_are_counted() {
     assert_eq!(count.bytes["endpointslices.discovery.k8s.io"], 10);
 }
 
-/// An answer in several members of gzip, as a server writes what it sends at several times.
+/// An answer in several gzip members, as a server flushes several times.
 fn compressed(parts: &[&str]) -> Response {
     let mut body = Vec::new();
     for part in parts {
@@ -166,7 +167,7 @@ fn compressed(parts: &[&str]) -> Response {
 }
 
 #[tokio::test]
-async fn a_compressed_answer_is_read_whole_and_counted_as_it_travelled() {
+async fn a_compressed_answer_is_read_whole_and_counted_compressed() {
     let long = format!(r#"{{"kind":"{}"#, "Service".repeat(1_000));
     let (api, _) = server(move || compressed(&[&long, r#""}"#]));
     let answer = api.get("/api/v1/services").await.unwrap();
@@ -176,7 +177,7 @@ async fn a_compressed_answer_is_read_whole_and_counted_as_it_travelled() {
 }
 
 #[tokio::test]
-async fn an_answer_that_only_says_that_it_is_compressed_is_garbled() {
+async fn an_answer_with_a_wrong_content_encoding_is_garbled() {
     let plain = r#"{"kind":"ServiceList"}"#;
     let (api, _) = server(move || ([("content-encoding", "gzip")], plain).into_response());
     let error = api.get("/api/v1/services").await.unwrap_err();

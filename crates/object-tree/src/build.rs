@@ -1,4 +1,4 @@
-//! Parser events into [`Node`]s, one object at a time, within limits.
+//! Builds [`Node`]s from parser events, one object at a time, within limits.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -11,34 +11,33 @@ use super::map;
 use super::node::{Node, Text, Value};
 use super::syntax_error::SyntaxError;
 
-/// How deep an object may nest; Kubernetes objects stay below 20.
+/// The nesting limit of an object. Kubernetes objects stay below 20 levels.
 pub const MAX_DEPTH: u32 = 64;
 
-/// What one object may weigh: a value counts 1, and 1 more for each 64 bytes of text.
-/// Aliases count as often as they are used, which is what stops a "billion laughs" text.
-/// An `EndpointSlice` of 1,000 endpoints weighs about 25,000.
+/// The weight limit of one object. A value weighs 1, and 1 more for each 64 bytes of text. An alias
+/// weighs as much as its value at each use, which stops a "billion laughs" text. An `EndpointSlice`
+/// of 1,000 endpoints weighs about 25,000.
 const MAX_WEIGHT: u64 = 1_000_000;
 
-/// What the aliases of a whole input may stand for together: all documents of all files that are read. A million values
-/// take about half a second and 13 MB.
+/// The weight limit of all aliases of an input, which is all documents of all files. A million
+/// values take about half a second and 13 MB.
 pub const MAX_ALIASED: u64 = 2_000_000;
 
-/// Turns the events of one text into objects.
 pub(super) struct Builder {
-    /// What the aliases of the rest of the input may stand for.
+    /// The weight that the aliases of the rest of the input may have.
     pub(super) budget: u64,
     document: Document,
 }
 
-/// What is known of the document that is being read.
+/// The state of the document that is being read.
 #[derive(Default)]
 struct Document {
     stack: Vec<Frame>,
-    /// Finished anchored values of the current document, by the parser's anchor number.
+    /// Finished anchored values of the document, by the parser's anchor number.
     anchors: FxHashMap<usize, Built>,
-    /// What the aliases of the current document weigh together.
+    /// The weight of the aliases of the document.
     aliased: u64,
-    /// The list whose elements are being delivered one by one.
+    /// The list whose items are being delivered one by one.
     list: Option<Rc<ListKind>>,
 }
 
@@ -60,7 +59,7 @@ enum Open {
     },
 }
 
-/// A finished value with what it costs.
+/// A finished value with its weight.
 #[derive(Clone)]
 struct Built {
     node: Node,
@@ -68,11 +67,11 @@ struct Built {
     depth: u32,
 }
 
-/// The key that stands for "what this mapping has besides", before it gets its value.
+/// The merge key, before it gets its value.
 const MERGE_KEY: &str = "<<";
 
 impl Builder {
-    /// A text of an input whose aliases may stand for `budget` values more.
+    /// A builder for a text. The aliases of the rest of the input may weigh `budget`.
     pub(super) fn new(budget: u64) -> Self {
         Self {
             budget,
@@ -80,7 +79,7 @@ impl Builder {
         }
     }
 
-    /// Takes the next event; `line` is its line in the file.
+    /// Handles the next event. `line` is its line in the file.
     pub(super) fn event(
         &mut self,
         event: Event<'_>,
@@ -129,16 +128,16 @@ impl Builder {
             .cloned()
             .ok_or_else(|| SyntaxError::Broken {
                 line,
-                message: "an alias inside the value it stands for".to_owned(),
+                message: "an alias inside its own value".to_owned(),
             })?;
         self.document.aliased = self.document.aliased.saturating_add(built.weight);
         if self.document.aliased > MAX_WEIGHT {
-            let message = format!("aliases that stand for more than {MAX_WEIGHT} values");
+            let message = format!("aliases expand to more than {MAX_WEIGHT} values");
             return Err(SyntaxError::TooMuch { line, message });
         }
         let Some(budget) = self.budget.checked_sub(built.weight) else {
             let message =
-                format!("aliases of the whole input that stand for more than {MAX_ALIASED} values");
+                format!("aliases of the whole input expand to more than {MAX_ALIASED} values");
             return Err(SyntaxError::TooMuch { line, message });
         };
         self.budget = budget;
@@ -183,7 +182,7 @@ impl Builder {
         )
     }
 
-    /// Puts a finished value where it belongs: into its collection, or out to `sink`.
+    /// Moves a finished value into its collection, or to `sink`.
     fn place(
         &mut self,
         mut built: Built,
@@ -207,8 +206,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The list that `node` is an element of, when the element can be delivered at once: the
-    /// innermost open collection is a top-level `items:`, and the element's kind is known.
+    /// The list that `node` is an item of, if the item can be delivered at once: the innermost open
+    /// collection is a top-level `items:`, and the kind of the item is known.
     fn streaming(&mut self, node: &Node) -> Option<Rc<ListKind>> {
         let [
             Frame {

@@ -1,13 +1,13 @@
-//! A byte stream as a stream of characters, with byte errors that say where they are.
+//! Decodes a byte stream into characters. Errors have the position of the byte.
 
 use std::io::{self, BufRead};
 
 use granit_parser::ErrorKind;
 
-/// Decodes UTF-8 as it is read. A leading byte order mark is left to the parser, which skips it.
+/// Decodes UTF-8 during the read. The parser skips a leading byte order mark.
 pub(super) struct Chars<R> {
     reader: R,
-    /// Bytes delivered so far, for the error text.
+    /// The number of bytes delivered so far, for errors.
     offset: u64,
 }
 
@@ -31,7 +31,7 @@ impl<R: BufRead> Chars<R> {
         Ok(Some(byte))
     }
 
-    /// The rest of a character of more than one byte that begins with `first`.
+    /// Decodes the rest of a multi-byte character that starts with `first`.
     fn wide(&mut self, first: u8) -> Result<char, ErrorKind> {
         let length = match first {
             0xC2..=0xDF => 2,

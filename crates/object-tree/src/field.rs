@@ -1,4 +1,4 @@
-//! A place in an object: the value there, and the path to name it by in a warning.
+//! A place in an object: its value, and its path for warnings.
 
 use std::collections::HashMap;
 use std::fmt::{self, Display};
@@ -8,21 +8,21 @@ use safe_text::is_name;
 
 use crate::node::Node;
 
-/// What a name may be.
+/// The remedy for an invalid name.
 const NAME: &str = "use at most 253 visible characters";
 
-/// Collects what is wrong in an object.
+/// Receives the problems of an object.
 pub trait Problems {
-    /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
+    /// Reports that `field` is not used as written, with the problem and the remedy.
     fn warn(&mut self, field: &Field<'_>, message: String, remedy: String);
 }
 
-/// A field of an object, present or not. Reading one never fails: what does not fit is reported
-/// and counts as absent.
+/// A field of an object, present or absent. Reading never fails: an invalid value is reported and
+/// counts as absent.
 #[derive(Debug)]
 pub struct Field<'a> {
     node: Option<&'a Node>,
-    /// The field's line, or that of the nearest thing around it that is there.
+    /// The field's line, or that of the nearest present field around it.
     line: u32,
     parent: Option<&'a Field<'a>>,
     step: Step<'a>,
@@ -52,7 +52,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The field `key` in this one. Absent when this one is absent or is not a mapping.
+    /// The field `key` of this one. Absent if this one is absent or not a mapping.
     pub fn get<'s>(&'s self, key: &'s str) -> Field<'s> {
         self.child(self.node.and_then(|node| node.get(key)), Step::Key(key))
     }
@@ -106,7 +106,7 @@ impl<'a> Field<'a> {
         self.node.is_some()
     }
 
-    /// Whether the field is there and is a mapping; something else there is reported.
+    /// Whether the field is a mapping. Reports any other value.
     pub fn is_map(&self, report: &mut dyn Problems) -> bool {
         let Some(node) = self.node else { return false };
         if node.map().is_none() {
@@ -119,7 +119,7 @@ impl<'a> Field<'a> {
         node.map().is_some()
     }
 
-    /// The elements of a list, without those that are null.
+    /// The elements of a list, without nulls.
     pub fn items<'s>(
         &'s self,
         report: &mut dyn Problems,
@@ -158,12 +158,13 @@ impl<'a> Field<'a> {
         )
     }
 
-    /// The entries of a mapping whose values are text, such as annotations; others are reported.
+    /// The entries of a mapping whose values are text, such as annotations. Reports other entries.
     pub fn texts<'s>(&'s self, report: &mut dyn Problems) -> Vec<(&'s str, &'s str)> {
         self.entries(Field::text, report)
     }
 
-    /// The entries of a mapping whose keys and values are names, such as labels; others are reported.
+    /// The entries of a mapping whose keys and values are names, such as labels. Reports other
+    /// entries.
     pub fn labels<'s>(&'s self, report: &mut dyn Problems) -> Vec<(&'s str, &'s str)> {
         let mut entries = self.entries(Field::name, report);
         entries.retain(|(key, _)| {
@@ -202,7 +203,7 @@ impl<'a> Field<'a> {
         self.child(Some(node), Step::Label(key))
     }
 
-    /// The entry `key` of a mapping such as labels, for naming it in a warning.
+    /// The entry `key` of a mapping such as labels, for warnings.
     pub fn entry<'s>(&'s self, key: &'s str) -> Field<'s> {
         self.child(self.node.and_then(|node| node.get(key)), Step::Label(key))
     }
@@ -216,7 +217,7 @@ impl<'a> Field<'a> {
         fields.collect()
     }
 
-    /// The keys of a mapping, those without a value included.
+    /// The keys of a mapping, including those without a value.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let entries = self.node.and_then(Node::map).unwrap_or_default();
         entries.iter().map(|(key, _)| &**key)
@@ -236,7 +237,7 @@ impl<'a> Field<'a> {
         text
     }
 
-    /// The field as a name or the value of a label; what nothing can be called counts as not written.
+    /// The field as a name or a label value. An invalid one counts as absent.
     pub fn name(&self, report: &mut dyn Problems) -> Option<&'a str> {
         let text = self.text(report)?;
         if is_name(text) {
@@ -264,7 +265,7 @@ impl<'a> Field<'a> {
         value
     }
 
-    /// The field as a value that is written as text or a number; `remedy` says which are right.
+    /// The field as a value written as text or number. `remedy` describes valid values.
     pub fn parse<T: FromStr>(
         &self,
         what: &str,
@@ -274,7 +275,7 @@ impl<'a> Field<'a> {
         self.parse_with(|text| text.parse().ok(), what, remedy, report)
     }
 
-    /// The field as a value that `parse` reads; `None` of it is a fault.
+    /// The field as a value that `parse` reads. Reports a value for which it returns `None`.
     pub fn parse_with<T>(
         &self,
         parse: impl FnOnce(&str) -> Option<T>,
@@ -291,7 +292,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The path as `kubectl explain` writes it: `spec.ports[0].port`, `metadata.labels[a/b]`.
+/// The path in the format of `kubectl explain`: `spec.ports[0].port`, `metadata.labels[a/b]`.
 impl Display for Field<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {

@@ -1,12 +1,13 @@
-//! Reads YAML into a tree of fields: text in, one [`Node`] per object out. No other crate uses a YAML parser.
+//! Reads YAML into trees of fields: one [`Node`] for each object. No other crate uses a YAML
+//! parser.
 //!
-//! JSON is read by the same parser, because every JSON text is YAML.
-//! The text is read as a stream: what is held at any time is one object, not the file.
-//! The elements of a top-level `items:` list (`kubectl get -o yaml`) count as objects of their own,
-//! so a list of 20,000 objects needs no more memory than the largest of them.
+//! The same parser reads JSON, because every JSON text is YAML. The text is a stream, so only one
+//! object is in memory, not the file. The items of a top-level `items:` list (`kubectl get -o
+//! yaml`) are separate objects, so a list of 20,000 objects needs no more memory than its largest
+//! item.
 //!
-//! Scalars stay text with a mark whether they were quoted; what `no` or `0123` means is decided
-//! where the wanted type is known (see [`Node::text`], [`Node::boolean`]).
+//! Scalars stay text, with a mark if they were not quoted. The meaning of `no` or `0123` is decided
+//! where the type is known (see [`Node::text`], [`Node::boolean`]).
 
 mod build;
 mod chars;
@@ -30,15 +31,16 @@ pub use syntax_error::SyntaxError;
 use build::Builder;
 use chars::Chars;
 
-/// Reads every document of `reader` and hands each object to `sink` in the order of the text.
+/// Reads every document of `reader` and passes each object to `sink` in the order of the text.
 ///
-/// Lines are counted from 1. Empty documents are skipped. After an error nothing more is delivered, and what was delivered
-/// before it should be dropped by callers to whom half a text is worth nothing.
+/// Lines are counted from 1. Empty documents are skipped. After an error nothing more is delivered.
+/// A caller that cannot use half a text should drop what was delivered before the error.
 pub fn read(reader: impl BufRead, sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
     read_within(&mut MAX_ALIASED.clone(), reader, sink)
 }
 
-/// The same for a part of an input whose aliases may stand for `budget` values more; what they do is taken from it.
+/// Does the same for a part of an input. Its aliases may weigh `budget`, from which their weight is
+/// subtracted.
 pub fn read_within(
     budget: &mut u64,
     reader: impl BufRead,
@@ -56,7 +58,7 @@ pub fn read_within(
         let line = line_number(span.start.line());
         builder.event(event, line, &mut sink)
     });
-    // A text that is refused has cost as much.
+    // A refused text uses up the same budget.
     *budget = builder.budget;
     result
 }
@@ -76,7 +78,7 @@ fn scan_error(error: &ScanError) -> SyntaxError {
     }
 }
 
-/// A line of the parser's, which counts from 1 as we do.
+/// Converts a line of the parser, which also counts from 1.
 fn line_number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }

@@ -1,16 +1,17 @@
-//! Kubernetes lists: `kind: List`, `kind: ServiceList` and the like, whose `items` are the objects.
+//! Handles Kubernetes lists: `kind: List`, `kind: ServiceList` and similar, whose `items` are the
+//! objects.
 
 use super::node::{Node, Text, Value};
 
-/// What a list says about its elements: a `ServiceList` holds Services that do not repeat it.
+/// The kind of the items: those of a `ServiceList` are Services and do not repeat it.
 pub(super) struct ListKind {
-    /// The elements' kind, unless the list is a plain `List`, or its kind is written after its items.
+    /// The kind of the items. None for a plain `List`, or if the kind comes after the items.
     pub(super) kind: Option<Text>,
     api_version: Option<Text>,
 }
 
 impl ListKind {
-    /// Reads what is known of the list from the entries written so far.
+    /// Reads the list's kind from the entries so far.
     pub(super) fn of(entries: &[(Text, Node)]) -> Self {
         let text = |name: &str| {
             let (_, node) = entries.iter().find(|(key, _)| &**key == name)?;
@@ -27,7 +28,7 @@ impl ListKind {
     }
 }
 
-/// Gives an element that names no kind of its own the kind that its list implies.
+/// Gives an item without a kind the kind that its list implies.
 pub(super) fn inherit(node: Node, list: &ListKind) -> Node {
     let missing = |key: &str| node.get(key).is_none();
     let kind = list.kind.as_ref().filter(|_| missing("kind"));
@@ -55,9 +56,9 @@ pub(super) fn inherit(node: Node, list: &ListKind) -> Node {
     Node::new(line, Value::Map(entries))
 }
 
-/// Hands an object to `sink`, or the elements of a list one by one; nothing for an empty document.
+/// Passes an object to `sink`, or the items of a list one by one. An empty document has none.
 ///
-/// Lists in lists end with the nesting limit of the parser.
+/// The parser's nesting limit also limits lists in lists.
 pub(super) fn deliver(node: Node, sink: &mut dyn FnMut(Node)) {
     if node.is_null() {
         return;
@@ -79,7 +80,8 @@ pub(super) fn deliver(node: Node, sink: &mut dyn FnMut(Node)) {
     }
 }
 
-/// A list is what calls itself one and has no name of its own (a custom kind may end in "List").
+/// Whether it is a list: its kind ends in "List", and it has no name (a custom kind may end in
+/// "List").
 fn is_list(node: &Node) -> bool {
     let named = node
         .get("metadata")

@@ -1,13 +1,13 @@
-//! The last touches to a mapping: what `<<` brings in, and keys written twice.
+//! Completes a mapping: applies `<<` and refuses repeated keys.
 //!
-//! Whoever writes the keys may choose them, so they are hashed with a secret.
+//! A user may choose the keys, so the hash has a random seed.
 
 use std::collections::HashSet;
 
 use super::node::{Node, Text};
 use super::syntax_error::SyntaxError;
 
-/// Adds what `<<` brings in (own keys win, earlier merges win) and refuses keys written twice.
+/// Applies `<<` (own keys win, earlier merges win) and refuses repeated keys.
 pub(super) fn finish(
     mut entries: Vec<(Text, Node)>,
     merges: &[Node],
@@ -20,7 +20,7 @@ pub(super) fn finish(
             message,
         });
     }
-    // One set for all sources: of a mapping with many keys `<<` may name thousands.
+    // One set for all sources: `<<` may name thousands in a mapping with many keys.
     let mut own: HashSet<Text> = HashSet::new();
     if !merges.is_empty() {
         own.extend(entries.iter().map(|(key, _)| key.clone()));

@@ -1,27 +1,28 @@
-//! A parsed object: a small tree in which every value knows its line.
+//! A parsed object: a small tree in which every value has its line.
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// A key or a scalar. What the reader of a binary form knows beforehand, as names of fields, it need not copy.
+/// A key or a scalar. A decoder that knows field names in advance need not copy them.
 pub type Text = Cow<'static, str>;
 
-/// One value of a document and the line it stands on (counted from 1).
+/// One value of a document, and its line.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The line, counted from 1; 0 where the object was not read from a text of lines.
+    /// The line, counted from 1; 0 if the object was not read from text.
     pub line: u32,
     value: Value,
 }
 
-/// What a [`Node`] holds.
+/// The content of a [`Node`].
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// A scalar as written, escapes resolved. `plain` when it was neither quoted nor tagged.
+    /// A scalar as written, escapes resolved.
     Scalar {
         /// The text.
         text: Text,
-        /// Whether YAML would look for a number, a boolean or null in it.
+        /// Whether it was neither quoted nor tagged, so that YAML may read it as a number, boolean
+        /// or null.
         plain: bool,
     },
     /// A sequence.
@@ -33,12 +34,12 @@ pub enum Value {
 }
 
 impl Node {
-    /// A value that stands on this line.
+    /// A value on this line.
     pub fn new(line: u32, value: Value) -> Self {
         Self { line, value }
     }
 
-    /// What the node holds, with aliases followed (never [`Value::Shared`]).
+    /// The content, with aliases followed (never [`Value::Shared`]).
     pub fn value(&self) -> &Value {
         let mut node = self;
         while let Value::Shared(shared) = &node.value {
@@ -47,7 +48,7 @@ impl Node {
         &node.value
     }
 
-    /// The entries of a mapping, taken out of the node (copied if the mapping is shared).
+    /// The entries of a mapping (copied if the mapping is shared).
     pub fn into_map(self) -> Option<Vec<(Text, Node)>> {
         match self.value {
             Value::Map(entries) => Some(entries),
@@ -56,7 +57,7 @@ impl Node {
         }
     }
 
-    /// The elements of a list, taken out of the node (copied if the list is shared).
+    /// The elements of a list (copied if the list is shared).
     pub fn into_list(self) -> Option<Vec<Node>> {
         match self.value {
             Value::List(items) => Some(items),
@@ -65,7 +66,7 @@ impl Node {
         }
     }
 
-    /// Whether the value is absent: nothing, `~` or `null`, unquoted.
+    /// Whether the value is absent: empty, `~` or `null`, unquoted.
     pub fn is_null(&self) -> bool {
         matches!(self.value(), Value::Scalar { text, plain: true }
             if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
@@ -115,7 +116,7 @@ impl Node {
         (!node.is_null()).then_some(node)
     }
 
-    /// What a person would call the value, for warnings: "a list", "`yes`".
+    /// Describes the value for warnings: "a list", "`yes`".
     pub fn describe(&self) -> String {
         match self.value() {
             Value::Scalar { text, .. } if text.chars().count() > 60 => {

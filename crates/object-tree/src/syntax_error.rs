@@ -1,6 +1,6 @@
 //! The error of a text that is refused.
 
-/// Why a text is not YAML that this program accepts. The whole text is refused then.
+/// Why a text is not YAML that this program accepts. The whole text is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
     /// The text could not be read to its end.
@@ -11,15 +11,15 @@ pub enum SyntaxError {
     Broken {
         /// Counted from 1.
         line: u32,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// The text is YAML but would cost more than any cluster's objects do.
+    /// The text is YAML, but costs more than the objects of any cluster.
     #[error("{message}")]
     TooMuch {
         /// Counted from 1.
         line: u32,
-        /// Which limit was passed.
+        /// The limit that was exceeded.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is read as what, and what is refused.
+//! Tests how texts are read, and which ones are refused.
 
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ fn items_of_a_typed_list_take_its_kind_wherever_it_is_written() {
 }
 
 #[test]
-fn lists_may_hold_lists() {
+fn lists_may_contain_lists() {
     let text =
         "kind: List\nitems:\n- kind: ServiceList\n  items:\n  - metadata: {name: x}\n- kind: A\n";
     assert_eq!(objects(text).unwrap(), ["5 Service/x", "6 A/-"]);
@@ -123,13 +123,13 @@ fn a_billion_laughs_ends_with_one_error_and_little_memory() {
         error,
         SyntaxError::TooMuch {
             line: 6,
-            message: "aliases that stand for more than 1000000 values".to_owned()
+            message: "aliases expand to more than 1000000 values".to_owned()
         }
     );
 }
 
 #[test]
-fn a_merge_bomb_ends_too() {
+fn a_merge_bomb_ends_with_an_error() {
     let mut text = String::from("a0: &a0 {k: lol}\n");
     for level in 1..40 {
         let below = level - 1;
@@ -143,7 +143,7 @@ fn a_merge_bomb_ends_too() {
 }
 
 #[test]
-fn deep_nesting_is_refused_however_it_is_written() {
+fn deep_nesting_is_refused_in_any_style() {
     let flow = format!("a: {}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let block = (0..200)
         .map(|depth| " ".repeat(depth) + "a:\n")
@@ -200,11 +200,11 @@ fn d13_aliases_have_one_limit_for_all_documents_of_a_text() {
         matches!(&error, SyntaxError::TooMuch { message, .. } if message.contains("whole input")),
         "{error:?}"
     );
-    assert_eq!(built, 198, "so many documents of 10,100 values");
+    assert_eq!(built, 198, "the number of documents of 10,100 values");
 }
 
 #[test]
-fn d13_a_merge_of_many_sources_looks_at_the_keys_once() {
+fn d13_a_merge_of_many_sources_reads_the_keys_once() {
     let keys: Vec<String> = (0..100_000).map(|key| format!("k{key}: ")).collect();
     let sources = "*a, ".repeat(50_000);
     let text = format!(

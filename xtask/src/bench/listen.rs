@@ -5,7 +5,7 @@ use guest_wire::{Line, Record};
 use testbed::vm::machine::{CpuTime, Machine};
 use testbed::vm::progress::ProgressLine;
 
-/// What a guest measured.
+/// The readings of a guest.
 pub(super) struct GuestResult {
     pub(super) record: Record,
     /// CPU time that this machine had given the guest at each [`Record::Mark`].

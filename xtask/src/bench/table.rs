@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missed_target_stands_out() {
+    fn a_missed_target_is_marked() {
         let report = report();
         let text = table(&report, &figures(&report));
         let line = text

@@ -71,7 +71,7 @@ impl Site {
     }
 }
 
-/// Pages that mdBook makes of others: all pages on one, the list of chapters, and the page for a wrong address.
+/// Pages that mdBook generates: all pages on one, the list of chapters, the page for a wrong address.
 fn is_generated(page: &str) -> bool {
     matches!(page, "print.html" | "toc.html" | "404.html")
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask demo --kubernetes`: applies the unchanged manifests in the lab, with real pods on three nodes.
+//! `cargo xtask demo --kubernetes`: applies the unchanged manifests in the lab, with real pods on
+//! three nodes.
 
 mod cluster;
 
@@ -18,9 +19,9 @@ use testbed::paths;
 use testbed::vm::command::output;
 use testbed::vm::progress::ProgressLine;
 
-/// What the demo must show: the weights after the third and the fifth change equal those after the first. A change
-/// passes the API server, its controllers and three emulated nodes, which takes 0.8 to 2 s on two idle processors; the
-/// limit is for busy machines.
+/// The expected result: the weights after the third and the fifth change equal those after the
+/// first. A change passes the API server, its controllers and three emulated nodes, which takes 0.8
+/// to 2 s on two idle processors; the limit is for busy machines.
 const EXPECTED: Expectations = Expectations {
     connections: 0,
     distributions: 6,
@@ -157,7 +158,8 @@ impl<'a> Demo<'a> {
         Ok(self.verifier)
     }
 
-    /// Calls `act` under load, waits until `is_done` holds for every node's kernel, and prints the clients' requests.
+    /// Calls `act` under load, waits until `is_done` holds for every node's kernel, and prints the
+    /// clients' requests.
     fn change(
         &mut self,
         what: &str,
@@ -237,8 +239,8 @@ impl<'a> Demo<'a> {
         Ok(())
     }
 
-    /// Reads the view of each node's agent, once its kernel has the same weights: a kernel may be read between two messages
-    /// of the agent.
+    /// Reads the view of each node's agent, once its kernel has the same weights: a kernel may be
+    /// read between two messages of the agent.
     fn settled_views(&mut self) -> anyhow::Result<Vec<View>> {
         let deadline = Instant::now() + TIMEOUT;
         let nodes = self.nodes.iter_mut();

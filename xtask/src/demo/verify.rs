@@ -6,7 +6,7 @@ use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 /// 120, and 40 more, in which the heaviest server gets 16 to 40 connections instead of 32, depending on the cursor.
 const TOLERANCE: f64 = 0.02;
 
-/// What a demo must show.
+/// The expected result of a demo.
 pub(super) struct Expectations {
     /// Connections of each client for each distribution.
     pub(super) connections: u64,

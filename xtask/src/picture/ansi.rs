@@ -10,7 +10,7 @@ pub(super) struct Piece {
     pub(super) style: Style,
 }
 
-/// What a select-graphic-rendition sequence (ECMA-48, `ESC [ ... m`) sets, as far as we draw it.
+/// The attributes of a select-graphic-rendition sequence (ECMA-48, `ESC [ ... m`) that are drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) bold: bool,

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_names_no_test_the_end_is_shown() {
+    fn without_test_names_the_end_of_the_output_is_shown() {
         let output = (0..200).fold(String::new(), |text, n| format!("{text}line {n}\n"));
         let shown = excerpt(&output, Some(Path::new("/log")));
         assert_eq!(shown[0], "... 80 lines before these are in /log");

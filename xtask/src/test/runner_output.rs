@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closing_line_counts_only_when_it_stands_alone() {
+    fn a_closing_line_counts_only_on_its_own() {
         assert_eq!(count("12 passed, 1 failed", false), counts(12, 1));
         let quoted = "    5 passed, 5 failed\n12 passed, 1 failed";
         assert_eq!(count(quoted, false), counts(12, 1));

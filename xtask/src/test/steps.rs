@@ -379,7 +379,7 @@ fn lab(version: &str, scope: Scope) -> StepResult {
             "--skip",
             "migration",
             "--skip",
-            "whatever_befalls",
+            "traffic_continues",
             "--skip",
             "two_proxies",
         ]);

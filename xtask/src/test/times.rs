@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_test_wrote_does_not_hide_its_time() {
+    fn the_output_of_a_test_does_not_hide_its_time() {
         let output =
             "test alone::bad_days ...     scene: one: 12 s\n    scene: two: 3 s\nok <15.250s>\n";
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Rule: an annotation or label of ours that a document or an example names is one that code reads.
+//! Rule: code reads every annotation and label with our prefix that a document or an example names.
 
 use super::problem::Problem;
 use super::source::Source;
 use super::tree::Tree;
 
-/// What every annotation and label of ours begins with.
+/// The prefix of our annotations and labels.
 const PREFIX: &str = "topology.ipvs-topo.io/";
 /// Where they are read.
 const READERS: &str = "crates/topology-core/src/";

@@ -1,4 +1,4 @@
-//! Rule: every command line of ours in a document names commands, flags and targets that exist.
+//! Rule: command lines of this project in documents use existing commands, flags and targets.
 
 use super::commands::{CommandHelp, Commands};
 use super::markdown;
@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree, commands: &Commands, members: &[Member]) -> Vec
     problems
 }
 
-/// The words of a command line after the program, if the program is one of ours.
+/// The words of a command line after the program, if it is one of this project's programs.
 fn words_after<'a>(command: &'a str, program: &str) -> Option<Vec<&'a str>> {
     let command = command.trim_start_matches(['$', ' ']);
     let command = command.strip_prefix("sudo ").unwrap_or(command);

@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with a link, if anything. Addresses outside the tree are not followed.
+/// The problem of a link, if any. Addresses outside the tree are not followed.
 fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

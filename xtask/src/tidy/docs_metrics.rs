@@ -5,9 +5,9 @@ use super::markdown;
 use super::problem::Problem;
 use super::tree::Tree;
 
-/// What the names begin with: ours, and those kept from kube-proxy.
+/// The prefixes of the names: our own, and those kept from kube-proxy.
 const PREFIXES: [&str; 2] = ["ipvs_topo_", "kubeproxy_"];
-/// What an exposition adds to the name that the code registers.
+/// The suffixes that an exposition adds to a registered name.
 const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
 /// Where the names are registered.
 const CODE: [&str; 2] = ["crates/agent/src/", "crates/controller/src/"];
@@ -15,7 +15,7 @@ const CODE: [&str; 2] = ["crates/agent/src/", "crates/controller/src/"];
 const SHARED: &str = "crates/telemetry/src/";
 /// The generated page of all metrics.
 const PAGE: &str = "docs/metrics.md";
-/// What the controller's registry puts before its names.
+/// The prefix that the controller's registry adds to its names.
 const CONTROLLER: &str = "ipvs_topo_controller_";
 
 /// Finds names of metrics that no code registers, and metrics that the page does not list.
@@ -64,7 +64,7 @@ fn literals(text: &str) -> impl Iterator<Item = &str> {
     calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next())
 }
 
-/// The names in a line; `ipvs_topo_*` stands for all and is no name.
+/// The names in a line; `ipvs_topo_*` means all of them and is no name.
 fn names(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| {

@@ -53,7 +53,7 @@ fn missing_path(tree: &Tree, code: &str) -> Option<String> {
         .then(|| format!("`{code}` is not in the tree; correct the name or delete the sentence"))
 }
 
-/// `some_crate::item` of a crate of ours that has no such word.
+/// Reports `some_crate::item` if that crate of the workspace does not contain the item.
 fn missing_item(tree: &Tree, members: &[Member], code: &str) -> Option<String> {
     let (first, rest) = code.split_once("::")?;
     let member = members

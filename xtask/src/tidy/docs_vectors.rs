@@ -53,7 +53,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with one row: `| Q06 | levels | asked | 80 / 15 / 5 | 96 / 6 / 1 |`.
+/// The problem of one row, if any: `| Q06 | levels | asked | 80 / 15 / 5 | 96 / 6 / 1 |`.
 fn wrong(row: &str, vectors: &[Vector]) -> Option<String> {
     let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
     let [id, _, _, shares, weights] = cells.as_slice() else {

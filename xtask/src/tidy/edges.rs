@@ -181,7 +181,7 @@ const CRATE_RULES: &[CrateRule] = &[
         package: "guest",
         inside: &["benches", "guest-wire", "ipvs-netlink", "netlink-pipeline"],
         outside: None,
-        invariant: "guest stands for pods and clients, never for the agent",
+        invariant: "guest plays pods and clients, never the agent",
     },
     CrateRule {
         package: "which-endpoint",

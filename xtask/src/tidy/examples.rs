@@ -38,7 +38,8 @@ fn check_with(tree: &Tree, render: &dyn Fn(&str, &str) -> Rendered) -> Vec<Probl
     for example in examples {
         let nodes = nodes(tree, &example);
         if nodes.is_empty() {
-            let message = "has no `kind: Node`, so nobody can render it; add the nodes it is about";
+            let message =
+                "has no `kind: Node`, so no command can render it; add the nodes it is about";
             problems.push(Problem::in_file(&example, message));
         }
         for node in nodes {

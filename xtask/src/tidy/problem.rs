@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     path: String,
-    /// From 1; 0 stands for the file as a whole.
+    /// From 1; 0 means the whole file.
     line: usize,
     message: String,
 }

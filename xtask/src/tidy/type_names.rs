@@ -1,6 +1,6 @@
-//! Rule: the name of a type stands for at most two things in the workspace.
+//! Rule: at most two types in the workspace have the same name.
 //!
-//! A reader who searches for a name should find what it means, not a list to choose from.
+//! A reader who searches for a name should find one meaning, not a list to choose from.
 
 use std::collections::BTreeMap;
 

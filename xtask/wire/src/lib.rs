@@ -25,7 +25,7 @@ pub use view::{Endpoint, View};
 /// The first byte of a record: RS of RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';
 
-/// What a guest reports.
+/// A report of a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Record {
@@ -36,7 +36,7 @@ pub enum Record {
         name: String,
         outcome: TestOutcome,
         milliseconds: u64,
-        /// What it printed, if it failed.
+        /// The output, if it failed.
         output: String,
     },
     /// The suite ended. Sent once; without it, the suite has crashed.

@@ -33,7 +33,6 @@ impl ReportLoad {
     }
 }
 
-/// The recent writes.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit {
     /// The node's offset in a round, in thousandths.
@@ -126,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Three nodes: a round takes nothing to speak of.
+    /// With three nodes a round takes almost no time.
     const SMALL: ReportLoad = ReportLoad {
         nodes: 3,
         bytes: 1000,
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn news_go_out_at_once_and_amounts_wait() {
+    fn news_are_written_at_once_and_amounts_wait() {
         let mut rate_limit = RateLimit::default();
         let now = seconds(100);
         assert_eq!(rate_limit.due(now, Difference::None, SMALL), None);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_waits_longer_each_time_and_no_less_than_the_server_wants() {
+    fn each_failure_waits_longer_and_at_least_as_long_as_the_server_asks_for() {
         let mut rate_limit = RateLimit::default();
         let waits: Vec<Duration> = (0..7)
             .map(|_| {
@@ -192,14 +191,14 @@ mod tests {
             tenths.iter().all(|count| (400..600).contains(count)),
             "{tenths:?}"
         );
-        // What it waits for does not move away while more happens.
+        // The time does not move away while more changes arrive.
         let mut rate_limit = RateLimit::of("node-1");
         let first = rate_limit.due(seconds(7), Difference::News, load);
         assert_eq!(rate_limit.due(seconds(8), Difference::News, load), first);
     }
 
     #[test]
-    fn d13_after_an_outage_no_two_seconds_have_most_of_the_agents() {
+    fn d13_after_an_outage_the_agents_do_not_write_together() {
         for (nodes, wait, seconds_apart) in [(100, RETRY, 15), (5000, RETRY, 100)] {
             let load = ReportLoad { nodes, bytes: 1000 };
             let mut by_second: BTreeMap<u64, u64> = BTreeMap::new();
@@ -237,7 +236,8 @@ mod tests {
             }
         }
 
-        /// News every second on every node: in the time of two rounds each writes twice at most, whatever their number.
+        /// News every second on every node: within two rounds each node writes at most twice, for
+        /// any number of nodes.
         #[test]
         fn the_rate_of_a_cluster_does_not_grow_with_its_nodes(nodes in 1..20_000_u64, bytes in 100..130_000_u64) {
             let load = ReportLoad { nodes, bytes };
@@ -255,7 +255,7 @@ mod tests {
             for three in written.windows(3) {
                 prop_assert!(three[2] >= three[0] + two, "{written:?}");
             }
-            // In thousandths of a second; the last one may be cut off.
+            // In milliseconds; the last one may be rounded down.
             let two = u64::try_from(two.as_millis()).unwrap() + 2;
             prop_assert!(2 * nodes * bytes * 1000 <= BYTES_PER_SECOND * two);
             prop_assert!(2 * nodes * 1000 <= u64::from(WRITES_PER_SECOND) * two);

@@ -137,7 +137,8 @@ impl Reporter {
         Ok(())
     }
 
-    /// The report and the number of nodes; `None` while the agent starts, or if our kinds are not installed.
+    /// The report and the number of nodes; `None` while the agent starts, or if the CRDs are not
+    /// installed.
     async fn compose(&self, now: Duration) -> Result<Option<(AgentStatus, u64)>, Stopped> {
         let (pulse, inputs) = (self.handle.pulse(), self.sync_status.resources());
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
@@ -182,7 +183,7 @@ impl Reporter {
                 return;
             }
             Ok(WriteResult::NoKind) => {
-                "TopologyAgent is not installed, so nothing is reported there; apply manifests/crds if it is wanted"
+                "TopologyAgent is not installed, so nothing is reported there; apply manifests/crds if reports are needed"
             }
             Ok(WriteResult::NoNode) => {
                 "this node has no Node object, so nothing is reported in a TopologyAgent; check --node"
@@ -213,7 +214,7 @@ impl Reporter {
     }
 }
 
-/// Whether the resource is one of our kinds that the API server does not have.
+/// Whether the resource is one of our CRDs and is not installed.
 fn is_not_installed(input: &ResourceStatus) -> bool {
     input.phase == Reading::Absent && input.name.ends_with(GROUP)
 }
@@ -223,7 +224,6 @@ fn length(report: &AgentStatus) -> u64 {
     serde_json::to_vec(report).map_or(0, |text| text.len() as u64)
 }
 
-/// The current report.
 fn compose(pulse: &Pulse, phase: AgentPhase, summary: DecisionSummary) -> AgentStatus {
     let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
     AgentStatus {

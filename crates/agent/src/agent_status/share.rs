@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_with_500_entries_pushes_no_other_out() {
+    fn a_namespace_with_500_entries_leaves_space_for_others() {
         for node in 0..9 {
             let taken = by_turns(entries(), &mut ROOM.clone(), node, Some);
             // Each takes eight bytes with quotes and comma.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_room_on_one_node_have_it_on_another() {
+    fn groups_without_space_on_one_node_have_some_on_another() {
         let groups = || (0..50_u32).map(|group| (group, group));
         let room = Room {
             bytes: 1000,
@@ -119,18 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_does_not_end_the_turn_of_others() {
+    fn a_too_long_entry_does_not_end_the_turn_of_others() {
         let long = "x".repeat(100);
         let entries = [("a", long), ("b", "short".to_owned())];
         assert_eq!(by_turns(entries, &mut ROOM.clone(), 0, Some), ["short"]);
     }
 
     #[test]
-    fn d13_what_has_no_room_is_not_built() {
+    fn d13_an_entry_without_space_is_not_built() {
         let times = Cell::new(0);
         let build = |number: u32| {
             times.set(times.get() + 1);
-            // Of every second one there is nothing to tell.
+            // Every second one has nothing to report.
             number.is_multiple_of(2).then_some(number)
         };
         let entries = (0..100_000_u32).map(|number| (number % 5_000, number));

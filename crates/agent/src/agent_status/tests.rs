@@ -1,4 +1,4 @@
-//! What reports say of clusters.
+//! Tests the reports of several clusters.
 
 mod storm;
 
@@ -31,7 +31,7 @@ const NODES: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}}
 ";
 
-/// A Service with an annotation, if one is given, and an endpoint on each of the nodes.
+/// A Service with an optional annotation and an endpoint on each of the nodes.
 fn service(number: usize, annotation: &str, nodes: &[&str]) -> String {
     let annotations = match annotation {
         "" => String::new(),
@@ -88,7 +88,7 @@ fn contribution(snapshot: &Snapshot, node: &str, name: &ObjectName) -> Contribut
     Contribution::of(&resolve(snapshot, &me, name))
 }
 
-/// What the agent of `n1` would report.
+/// The report of the agent of `n1`.
 fn summary(parts: &[String]) -> DecisionSummary {
     account_of("n1", parts)
 }
@@ -123,7 +123,7 @@ fn only(summary: &DecisionSummary) -> [&str; 3] {
 }
 
 #[test]
-fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
+fn each_fallback_is_reported_with_its_reason() {
     let cases = [
         (
             "keys: 'node,zone,*'",
@@ -177,7 +177,7 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
 }
 
 #[test]
-fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
+fn invalid_annotations_are_reported_with_the_deciding_source() {
     let policy = |more: &str| {
         let spec = format!("{{mode: Prefer, levels: [{{key: zone}}, {{any: true}}]{more}}}");
         ours("TopologyPolicy", "near", &spec)
@@ -196,7 +196,7 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
             ["Invalid", "", "Prefer"],
             None,
         ),
-        // It lasts; what befalls the policy that decides would hide it for ever.
+        // It is permanent, so a fallback of the deciding policy would hide it.
         (
             vec![bad(&["n3"]), policy("")],
             ["Invalid", "", "Prefer"],
@@ -211,13 +211,13 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
         assert_eq!(only(&summary), wanted, "{parts:?}");
         assert_eq!(summary.fallbacks[0].policy, asked);
     }
-    // Valid ones would not have decided either.
+    // Valid annotations would not decide either.
     let summary = account_in(&load(&[bad(&["n1"]), overrides]).snapshot, "n1");
     assert_eq!(summary.fallbacks, []);
 }
 
 #[test]
-fn the_name_of_a_policy_that_does_not_exist_or_is_no_name_is_a_fallback() {
+fn a_missing_policy_or_an_invalid_name_is_a_fallback() {
     let near = ours(
         "TopologyPolicy",
         "near",
@@ -239,7 +239,7 @@ fn the_name_of_a_policy_that_does_not_exist_or_is_no_name_is_a_fallback() {
 }
 
 #[test]
-fn what_owner_limits_do_not_allow_is_a_fallback_to_what_decides() {
+fn a_mode_outside_owner_limits_is_a_fallback_to_the_deciding_source() {
     let limits = |spec: &str| {
         let spec = format!("{{{spec}, ownerLimits: {{allowedModes: [Prefer]}}}}");
         ours("ClusterTopologyPolicy", "all", &spec)
@@ -253,9 +253,10 @@ fn what_owner_limits_do_not_allow_is_a_fallback_to_what_decides() {
     assert_eq!(summary(&[prefer, allowed]).fallbacks, []);
 }
 
-/// A Service has one fallback in the report: a mistake of its owner is not hidden by what endpoints do.
+/// A Service has one fallback in the report. The state of endpoints does not hide an error of the
+/// owner.
 #[test]
-fn a_mode_that_is_not_allowed_is_told_although_a_level_is_empty() {
+fn a_mode_that_is_not_allowed_is_reported_although_a_level_is_empty() {
     let limits =
         "{mode: Prefer, levels: [{key: zone}, {any: true}], ownerLimits: {allowedModes: [Prefer]}}";
     let parts = [
@@ -266,7 +267,7 @@ fn a_mode_that_is_not_allowed_is_told_although_a_level_is_empty() {
 }
 
 #[test]
-fn a_cap_that_owner_limits_do_not_allow_is_a_fallback_to_the_least_that_they_do() {
+fn a_cap_below_owner_limits_is_a_fallback_to_the_minimum() {
     let limits = "{mode: None, ownerLimits: {minMaxOverloadPercent: 150}}";
     let of = |percent: u32| {
         let asked =
@@ -283,7 +284,7 @@ fn a_cap_that_owner_limits_do_not_allow_is_a_fallback_to_the_least_that_they_do(
 }
 
 #[test]
-fn a_scheduler_that_the_kernel_does_not_have_is_told_with_the_mode_that_stays() {
+fn a_missing_scheduler_is_reported_with_the_mode_that_stays() {
     let name = ObjectName::new("shop", "s1");
     let report = |missing: &[Scheduler], nodes: &[&str]| {
         let snapshot = cluster(&[service(1, "scheduler: mh", nodes)]);
@@ -308,7 +309,7 @@ fn a_scheduler_that_the_kernel_does_not_have_is_told_with_the_mode_that_stays() 
 }
 
 #[test]
-fn what_happens_as_asked_is_no_fallback() {
+fn the_requested_result_is_no_fallback() {
     let cases = [
         ("", &["n3"][..]),
         ("keys: 'node,zone,*'", &["n2"]),
@@ -328,7 +329,7 @@ fn what_happens_as_asked_is_no_fallback() {
 }
 
 #[test]
-fn policies_that_decide_are_told_with_their_generation_and_no_others() {
+fn only_deciding_policies_are_reported_with_their_generation() {
     let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
     let parts = [
         ours("TopologyPolicy", "near", spec),
@@ -348,7 +349,7 @@ fn policies_that_decide_are_told_with_their_generation_and_no_others() {
 }
 
 #[test]
-fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
+fn drains_are_reported_with_endpoints_counted_once_and_skipped_services() {
     let zone_a = "match: {key: zone, values: [a]}";
     let parts = [
         drain("a", zone_a),
@@ -378,7 +379,7 @@ fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
 }
 
 #[test]
-fn the_latest_fallbacks_are_named_and_all_are_counted() {
+fn the_latest_fallbacks_are_listed_and_all_are_counted() {
     let parts: Vec<String> = (1..=70)
         .map(|number| service(number, "keys: zone", &["n3"]))
         .collect();
@@ -398,12 +399,12 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
     assert_eq!(
         summary.fallbacks[0].service,
         ObjectName::new("shop", "s70"),
-        "it is as old as it was"
+        "its age stays"
     );
 }
 
 #[test]
-fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
+fn a_restart_keeps_the_age_of_fallbacks_and_amounts_are_no_news() {
     let fallback = |service: &str, since: &str| Fallback {
         service: ObjectName::new("shop", service),
         since: since.to_owned(),
@@ -438,7 +439,7 @@ fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
 }
 
 #[test]
-fn a_report_that_was_written_is_read_as_it_was() {
+fn a_written_report_is_read_unchanged() {
     let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
     let parts = [
         ours("TopologyPolicy", "near", spec),
@@ -472,9 +473,9 @@ fn a_report_that_was_written_is_read_as_it_was() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Services change in any order: the counts are those of what they tell in the end.
+    /// Services change in any order. The totals equal those of the last contributions.
     #[test]
-    fn running_counts_are_those_of_a_fresh_start(steps in prop::collection::vec((1..5_usize, 0..5_usize), 0..40)) {
+    fn running_totals_equal_those_of_a_fresh_start(steps in prop::collection::vec((1..5_usize, 0..5_usize), 0..40)) {
         let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}], serviceSelector: {}}";
         let common = [ours("ClusterTopologyPolicy", "all", spec), drain("b", "match: {key: zone, values: [b]}")];
         let kinds = [("keys: 'zone'", &["n3"][..]), ("", &["n3"]), ("", &["n1", "n3"]), ("keys: 'zone,*'", &["n1", "n3"]), ("", &[])];

@@ -1,4 +1,4 @@
-//! Holds what the API knows beside the loop.
+//! Holds what the API needs besides the loop.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,17 +7,13 @@ use cluster::api::SyncStatus;
 
 use crate::state::AgentHandle;
 
-/// What the API knows beside the loop.
 #[derive(Debug)]
 pub struct Api {
-    /// Asks the loop.
     pub handle: AgentHandle,
-    /// This node's name.
     pub node: Arc<str>,
-    /// Where the cluster is read from.
+    /// The source of the cluster, for people.
     pub source: String,
-    /// How what is read from an API server stands; none for files.
+    /// The state of the watches; none for files.
     pub sync_status: Option<SyncStatus>,
-    /// When this process started.
     pub started: Instant,
 }

@@ -139,7 +139,7 @@ mod tests {
     use crate::state::Traffic;
 
     #[test]
-    fn d9_what_drains_to_a_deadline_is_told_from_what_waits_for_its_connections() {
+    fn d9_a_drain_with_a_deadline_is_shown_as_such() {
         let shown = |drain| {
             let real = KernelReal {
                 address: [10, 244, 1, 2].into(),

@@ -30,12 +30,7 @@ pub enum SocketError {
     #[error(
         "the socket {path} cannot be made: {source}; run as root, or choose another place with --socket"
     )]
-    Io {
-        /// Where it should be.
-        path: PathBuf,
-        /// What the file system says.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// Creates the socket with mode 0600, and its folder with mode 0755 if it is missing. Replaces the socket of an agent
@@ -91,7 +86,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_socket_is_for_its_owner_alone_and_goes_with_the_agent() {
+    async fn only_the_owner_may_use_the_socket_and_it_is_removed_with_the_agent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run/agent.sock");
         let socket = listen(&path).await.unwrap();
@@ -104,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_living_agent_keeps_its_socket_and_a_dead_one_is_replaced() {
+    async fn the_socket_of_a_running_agent_stays_and_that_of_a_dead_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.sock");
         let first = listen(&path).await.unwrap();

@@ -1,4 +1,4 @@
-//! The API over a real socket, before a loop that answers from files and an invented kernel.
+//! Tests the API over a real socket, with a loop that answers from files and a fake kernel.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -107,7 +107,8 @@ fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelRea
     }
 }
 
-/// What an invented kernel has of a Service: the cart but for one real server, and the web not at all.
+/// The state of a Service in the fake kernel: the cart lacks one real server, and the web is
+/// missing.
 fn state(snapshot: &Snapshot, name: &ObjectName) -> Option<ServiceState> {
     let service = snapshot.service(name)?;
     let resolution = resolve(snapshot, &Viewpoint::new("n1"), name);
@@ -189,7 +190,7 @@ fn pulse() -> Pulse {
     }
 }
 
-/// Answers like the loop, until every handle is gone.
+/// Answers like the loop, until all handles are dropped.
 async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
     let snapshot = &loaded.snapshot;
     ends.pulse.send_replace(pulse());
@@ -230,7 +231,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
             }
             Question::Overview(..) | Question::DecisionSummary(_) | Question::Ping(_) => false,
         };
-        assert!(sent, "nobody waits for the answer");
+        assert!(sent, "the client waits for the answer");
     }
 }
 
@@ -238,7 +239,7 @@ fn json<T: Serialize>(view: &T) -> String {
     serde_json::to_string_pretty(view).unwrap()
 }
 
-/// A socket with the API behind it; the server ends with the test.
+/// A socket with the API. The server ends with the test.
 async fn serve() -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
     let loaded = loaded(CLUSTER);
     assert_eq!(loaded.warnings, []);
@@ -284,7 +285,7 @@ async fn status_shows_what_the_kernel_has_beside_what_is_wanted() {
     view.head.agent.version = "0.0.0".to_owned();
     view.head.input.last_change_seconds = Some(95);
     view.head.kernel.last_pass_seconds = Some(8);
-    // The text that the command makes of it is tested in the crate `cli`, from this file.
+    // The crate `cli` tests the command's text with this file.
     insta::assert_snapshot!(json(&view));
 }
 
@@ -360,7 +361,7 @@ async fn diff_and_explain_answer_in_the_words_of_their_commands() {
 }
 
 #[tokio::test]
-async fn the_agent_explains_all_that_the_files_explain() {
+async fn the_agent_explains_the_same_as_explain_with_files() {
     let text = format!("{CLUSTER}{MORE}");
     let (_folder, path, _server) = serve_with(loaded(&text)).await;
     let asked: Vec<ExplainView> = client::get(&path, "/v1/explain?name=shop/cart")
@@ -388,7 +389,7 @@ async fn the_agent_explains_all_that_the_files_explain() {
 }
 
 #[tokio::test]
-async fn a_service_without_a_virtual_server_says_why() {
+async fn the_api_has_the_reason_why_a_service_has_no_virtual_server() {
     let (_folder, path, _server) = serve_with(loaded(&format!("{CLUSTER}{MORE}"))).await;
     for (name, words) in [
         ("shop/twin", ["has no virtual server", "shop/cart"]),
@@ -404,7 +405,8 @@ async fn a_service_without_a_virtual_server_says_why() {
     }
 }
 
-/// A Service of each kind that no proxy serves, with an annotation of ours, and one that cannot be used.
+/// One Service of each kind that no proxy serves, with a topology annotation, and one that cannot
+/// be used.
 const UNSERVED: &str = "
 ---
 apiVersion: v1
@@ -424,7 +426,7 @@ spec: {clusterIP: 10.96.0.12, ports: []}
 ";
 
 #[tokio::test]
-async fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
+async fn the_api_explains_services_that_no_proxy_serves() {
     let (_folder, path, _server) = serve_with(loaded(&format!("{CLUSTER}{UNSERVED}"))).await;
     for (name, words) in [
         (

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn t15_one_virtual_server_that_fails_does_not_make_the_proxy_ill() {
+    fn t15_one_failed_virtual_server_does_not_make_the_proxy_unhealthy() {
         let counts = FamilyCounts {
             virtual_servers: 3,
             active: 3,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pain_16_a_loop_that_hangs_is_noticed_though_its_last_words_were_fine() {
+    async fn pain_16_a_loop_that_hangs_is_detected_despite_its_last_state() {
         let (handle, mut ends) = channel();
         ends.pulse.send_replace(Pulse {
             ready: true,
@@ -188,11 +188,10 @@ mod tests {
         let silent = watched.health_state().await;
         assert!(silent.families["IPv4"].oldest_pending.is_some());
 
-        // It goes on: the questions that nobody waits for any more are answered into the void.
+        // The loop continues. It answers queries whose clients no longer wait.
         let answering = tokio::spawn(async move {
             while let Some(question) = ends.questions.recv().await {
                 if let Question::Ping(reply) = question {
-                    // Nobody waits for the answers to the questions of the past.
                     let _answered = reply.send(());
                 }
             }

@@ -205,7 +205,8 @@ mod tests {
     const SPEC: &str =
         "{mode: Weighted, levels: [{key: zone, weight: 80}, {any: true, weight: 20}]";
 
-    /// The gauges of a Service with these annotations and policies, one endpoint on this node and so many on others.
+    /// The series of a Service with these annotations and policies, one endpoint on this node and
+    /// `elsewhere` others.
     fn shares_of(annotations: &str, policies: &str, elsewhere: u8) -> Vec<TierShare> {
         let far = (0..elsewhere).map(|number| format!(", {{addresses: [10.244.1.{number}]}}"));
         let far: String = far.collect();
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shares_of_levels_are_told_whatever_policy_decides() {
+    fn levels_have_shares_under_any_policy() {
         let named = "topology.ipvs-topo.io/policy: near";
         let unselected = ", serviceSelector: {matchLabels: {no: one}}";
         let cases = [

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// monitoring (PAIN-40).
 pub const MAX_SHARE_SERVICES: usize = 500;
 
-/// The current values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
     /// The agent's virtual servers by family (`IPv4`, `IPv6`).
@@ -46,7 +45,6 @@ pub struct Figures {
 /// Requests to the API server, and their results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Server {
-    /// Its address.
     pub address: String,
     /// Requests by verb, method, resource and code (`<error>` without a response).
     pub requests: BTreeMap<(&'static str, &'static str, String, String), u64>,
@@ -90,7 +88,6 @@ pub struct TierShare {
     pub family: &'static str,
     /// The level: `node`, `zone`, a label key, `any`.
     pub tier: String,
-    /// The desired share.
     pub wanted: f64,
     /// The share that the weights result in.
     pub programmed: f64,

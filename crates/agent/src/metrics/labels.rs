@@ -8,26 +8,26 @@ pub(crate) struct FamilyLabel {
     pub(crate) ip_family: &'static str,
 }
 
-/// The HTTP status an endpoint answered with.
+/// The HTTP status of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct CodeLabel {
     pub(crate) code: u16,
 }
 
-/// One kind of kernel write and how it came out.
+/// A kind of kernel write, and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct WriteLabels {
     pub(crate) step: &'static str,
     pub(crate) result: &'static str,
 }
 
-/// How something ended.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct ResultLabel {
     pub(crate) result: &'static str,
 }
 
-/// Why something was needed.
+/// The cause of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct CauseLabel {
     pub(crate) cause: &'static str,

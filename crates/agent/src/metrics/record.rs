@@ -7,7 +7,6 @@ use topology_core::model::Family;
 use super::Metrics;
 use super::labels::{CauseLabel, CodeLabel, FamilyLabel, ResultLabel, WriteLabels};
 
-/// A health endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// `/healthz`.

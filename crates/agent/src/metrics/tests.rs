@@ -79,7 +79,7 @@ fn samples_carry_kube_proxys_labels_and_buckets() {
 }
 
 #[test]
-fn pain_40_a_figure_that_is_no_longer_true_disappears() {
+fn pain_40_an_outdated_series_disappears() {
     let (metrics, figures) = eventful();
     assert!(metrics.expose(&figures).unwrap().contains("shop/cart"));
     assert!(

@@ -14,7 +14,6 @@ use topology_core::virtual_server::VirtualServerKey;
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
-    /// Its virtual servers.
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Addresses of its endpoints on this node, ready or not.
     pub(crate) local: BTreeSet<IpAddr>,
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn kp_ut_034_an_address_is_wanted_as_long_as_any_port_of_it_is() {
+    fn kp_ut_034_an_address_is_desired_while_any_of_its_ports_is() {
         let mut desired = DesiredServices::default();
         desired.replace(&name("a"), asks(&[1234, 1235]));
         assert!(desired.take_frontends_changed());
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_moves_to_another_service_is_no_orphan_whatever_the_order() {
+    fn a_key_that_moves_to_another_service_is_no_orphan_in_any_order() {
         let mut desired = DesiredServices::default();
         desired.replace(&name("a"), asks(&[80]));
         desired.replace(&name("b"), asks(&[80]));
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_key_that_moves_to_another_service_stays_silent_whatever_the_order() {
+    fn a_silent_key_that_moves_to_another_service_stays_silent_in_any_order() {
         let silent = || DesiredService {
             silent: BTreeSet::from([key(80)]),
             ..asks(&[80])
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_wishes_change_nothing() {
+    fn an_equal_desired_state_changes_nothing() {
         let mut desired = DesiredServices::default();
         let local = DesiredService {
             local: BTreeSet::from(["10.244.1.2".parse().unwrap()]),

@@ -25,7 +25,6 @@ pub(super) enum Progress {
     ListedServer(std::vec::IntoIter<ListedServer>),
     /// Everything is in the mirror.
     Read,
-    /// The read failed.
     Failed(KernelError),
 }
 

@@ -38,15 +38,12 @@ use crate::state::Pulse;
 pub(super) enum Item {
     /// The first pass could not start.
     Start,
-    /// Our routes.
     Routes,
-    /// Our tables.
     Tables,
     /// Our tables are being read.
     TablesRead,
     /// Connection tracking entries are being deleted.
     Flows,
-    /// A virtual server.
     Server(VirtualServerKey),
     /// The decision of a Service, identified by one of its virtual servers, that depends on the time.
     Decision(VirtualServerKey),

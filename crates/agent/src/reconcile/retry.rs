@@ -20,7 +20,7 @@ pub(crate) struct Failure {
     pub(crate) since: u64,
     /// When it is tried again.
     pub(crate) due: u64,
-    /// Whether that is postponed beyond its pause.
+    /// Whether the retry is postponed beyond its pause.
     is_put_off: bool,
 }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn d8_what_is_put_off_is_resumed_and_any_other_failure_keeps_its_pause() {
+    fn d8_a_postponed_key_is_resumed_and_other_failures_keep_their_pause() {
         let mut agenda = Agenda::new();
         agenda.failed(&"a", "busy".to_owned(), 0);
         agenda.put_off(&"a", 100, 60_000);

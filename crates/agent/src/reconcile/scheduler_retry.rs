@@ -54,7 +54,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, None);
     }
 
-    /// A virtual server of ours that requests a scheduler and exists.
+    /// One of our virtual servers that requests a scheduler and exists.
     fn asking(&self, scheduler: Scheduler) -> Option<VirtualServerKey> {
         let mut asking = self.schedulers.lacking(scheduler).copied();
         asking.find(|key| self.mirror.get(key).is_some() && self.mirror.is_ours(key))

@@ -11,7 +11,6 @@ use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// The missing schedulers.
 #[derive(Debug, Default)]
 pub(super) struct Schedulers {
     /// Virtual servers that request a missing scheduler.

@@ -1,4 +1,4 @@
-//! The loop on a small kernel in memory: order, faults, ownership, drift.
+//! Tests the loop on a small kernel in memory: order, faults, ownership, drift.
 
 #[macro_use]
 #[path = "../../../dataplane/tests/kernel/cases.rs"]
@@ -74,7 +74,7 @@ async fn kp_sy_13_tables_and_claims_come_before_virtual_servers_and_routes_after
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_this_node_are_taken_in_before_virtual_servers_have_them_and_out_after() {
+async fn pods_of_this_node_are_added_to_sets_before_virtual_servers_and_removed_after() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     agent.journal();
@@ -100,8 +100,7 @@ async fn t06_a_start_on_a_correct_kernel_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_kernel_is_read_while_the_cluster_is_and_what_others_did_since_is_found_by_the_next_check()
- {
+async fn the_kernel_is_read_during_the_first_list_and_later_drift_is_found_by_the_next_check() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut again = Loop::over(&shared);
@@ -170,7 +169,7 @@ async fn pain_12_foreign_virtual_servers_are_never_touched() {
     assert!(agent.journal().iter().all(|line| !line.contains("ipvsadm")));
     assert_eq!(agent.handle.pulse().foreign, 2);
 
-    // Once it is gone, ours takes its place by itself.
+    // When the foreign virtual server is gone, ours is created.
     shared.0.borrow_mut().servers.remove(&key("10.96.0.10"));
     agent.settle(120_000).await;
     assert!(
@@ -182,7 +181,7 @@ async fn pain_12_foreign_virtual_servers_are_never_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn adopting_takes_over_in_place_and_puts_it_on_record() {
+async fn adopting_takes_over_in_place_and_records_it() {
     let shared = Shared::default();
     Loop::over(&shared)
         .start(vec![service("web", "10.96.0.10", TCP)])
@@ -204,7 +203,7 @@ async fn adopting_takes_over_in_place_and_puts_it_on_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d8_a_refused_step_fails_its_key_alone_and_is_tried_again_after_a_reading() {
+async fn d8_a_refused_step_fails_only_its_key_and_is_retried_after_a_read() {
     let mut agent = Loop::over(&Shared::default());
     let refused = "ipvsadm -A -t 10.96.0.10:80 -s wrr";
     agent.world().faults = vec![
@@ -230,7 +229,7 @@ async fn d8_a_refused_step_fails_its_key_alone_and_is_tried_again_after_a_readin
 }
 
 #[tokio::test(start_paused = true)]
-async fn d10_lost_answers_are_settled_by_reading_whichever_way_it_went() {
+async fn d10_lost_answers_are_resolved_by_reading_in_both_cases() {
     for fault in [Fault::AnswerLost, Fault::Lost] {
         for step in [
             "ipvsadm -A -t 10.96.0.10:80 -s wrr",
@@ -277,7 +276,7 @@ async fn pain_44_drift_of_every_kind_is_repaired_and_nothing_else_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pain_44_tables_that_take_long_to_read_delay_nothing_and_are_repaired_then() {
+async fn pain_44_tables_that_are_slow_to_read_delay_nothing_and_are_repaired_later() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     let tables = {
@@ -296,7 +295,7 @@ async fn pain_44_tables_that_take_long_to_read_delay_nothing_and_are_repaired_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_unread_file_may_ask_for_is_not_deleted_as_unknown() {
+async fn services_that_an_unread_file_may_have_are_not_deleted() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut agent = Loop::over(&shared);
@@ -357,7 +356,7 @@ async fn d13_tables_that_can_neither_be_read_nor_set_in_time_delay_no_virtual_se
 }
 
 #[tokio::test(start_paused = true)]
-async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
+async fn t13_refused_tables_are_written_once_in_a_pass() {
     let mut agent = Loop::over(&Shared::default());
     agent.world().table_refusals = Some(0);
     agent.start(web()).await;
@@ -365,7 +364,7 @@ async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_can_be_written_again_is_complained_of_no_longer() {
+async fn a_record_that_can_be_written_again_has_no_warning() {
     let mut agent = Loop::over(&Shared::default());
     agent.world().record_fails = true;
     agent.start(web()).await;

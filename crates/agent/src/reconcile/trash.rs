@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// So many additions and deletions at a time.
+    /// Records additions and deletions at one time.
     fn lately(trash: &mut Trash, added: u64, deleted: u64, now: u64) {
         trash.added.record(added, now);
         trash.deleted.record(deleted, now);
@@ -121,7 +121,7 @@ mod tests {
     fn only_a_long_list_and_many_additions_together_put_off() {
         let mut trash = Trash::new();
         lately(&mut trash, 0, BEARABLE / 2, 0);
-        assert!(!trash.puts_off(0, 0), "nobody walks along it");
+        assert!(!trash.puts_off(0, 0), "no addition walks along it");
         lately(&mut trash, 2, 0, 0);
         assert!(!trash.puts_off(0, 0));
         lately(&mut trash, 1, 0, 0);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_the_additions_or_with_the_list() {
+    fn postponing_ends_with_the_additions_or_with_the_list() {
         let mut trash = Trash::new();
         lately(&mut trash, 1_000, 1_000, 0);
         assert!(trash.puts_off(0, RECENT - 1));
@@ -148,7 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// A part is forgotten when its beginning is: never too late, and at most a sixteenth of the time too early.
+        /// A part is dropped when its start is too old: never too late, and at most a sixteenth of
+        /// the time too early.
         #[test]
         fn a_total_is_right_to_a_sixteenth_of_its_time(
             notes in prop::collection::vec((0_u64..4_000, 0_u64..50), 0..200),

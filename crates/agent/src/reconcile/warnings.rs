@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::node_warning::{NodeWarning, Topic};
 
-/// The current warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     topics: BTreeMap<Topic, Vec<String>>,

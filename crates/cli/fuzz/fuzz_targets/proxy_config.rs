@@ -1,4 +1,4 @@
-//! Any bytes as the file of `--config`: no panic, and the same arguments twice.
+//! Any bytes as the file of `--config`: no panic, and two reads give the same arguments.
 //!
 //! ```text
 //! cd crates/cli && mkdir -p fuzz/corpus/proxy_config
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use cli::fuzzing::proxy_config;
 
-/// A file in memory, one for each process.
+/// A file in memory, for this process only.
 static FILE: LazyLock<PathBuf> =
     LazyLock::new(|| format!("/dev/shm/ipvs-topo-fuzz-{}.yaml", std::process::id()).into());
 

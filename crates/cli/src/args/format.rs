@@ -1,10 +1,9 @@
-//! How each command prints.
+//! Output formats of the commands.
 
 use clap::ValueEnum;
 
 use super::strict::Reader;
 
-/// How `simulate` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SimulateFormat {
     /// For people; fits 80 columns.
@@ -16,7 +15,6 @@ pub enum SimulateFormat {
 }
 
 impl SimulateFormat {
-    /// Who reads this.
     pub fn reader(self) -> Reader {
         match self {
             Self::Table | Self::Html => Reader::Person,
@@ -25,7 +23,6 @@ impl SimulateFormat {
     }
 }
 
-/// How `render` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RenderFormat {
     /// For people.
@@ -37,7 +34,6 @@ pub enum RenderFormat {
 }
 
 impl RenderFormat {
-    /// Who reads this.
     pub fn reader(self) -> Reader {
         match self {
             Self::Table | Self::Save => Reader::Person,
@@ -46,18 +42,16 @@ impl RenderFormat {
     }
 }
 
-/// How `status` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StatusFormat {
     /// For people; fits 80 columns.
     Table,
-    /// For people with a wide terminal: counters, bytes and reasons too.
+    /// For people with a wide terminal: also counters, bytes and reasons.
     Wide,
     /// Everything the agent knows.
     Json,
 }
 
-/// How `diff` and `explain` print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TextFormat {
     /// For people.
@@ -67,7 +61,6 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
-    /// Who reads this.
     pub fn reader(self) -> Reader {
         match self {
             Self::Text => Reader::Person,

@@ -1,13 +1,12 @@
-//! The time as of which files are looked at.
+//! The time for which files are evaluated.
 
 use clap::Args;
 
 use super::values;
 
-/// When files are looked at.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MomentArgs {
-    /// Look at the files as of this time: drains, ramps and ends are judged by it; default: now.
+    /// Evaluate drains, ramps and end times as of this time; default: now.
     #[arg(long, value_name = "TIME", value_parser = values::moment)]
     pub now: Option<i64>,
 }

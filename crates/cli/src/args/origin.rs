@@ -1,4 +1,4 @@
-//! Where the cluster is read from, as it is typed.
+//! Options for the source of the cluster state.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,15 @@ use clap::Args;
 
 use crate::origin::Origin;
 
-/// Where the cluster is read from; the API server that kubectl would ask if nothing is said.
+/// Without an option, the API server that kubectl would use.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct OriginArgs {
-    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
+    /// A file or folder with Kubernetes YAML or JSON, or `-` for standard input.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "impersonate", "master"])]
     pub cluster: Option<PathBuf>,
 
-    /// Ask the API server that this kubeconfig names; default: `KUBECONFIG`, else `~/.kube/config`, else the account of
-    /// the pod.
+    /// The kubeconfig with the API server; default: `KUBECONFIG`, else `~/.kube/config`, else the
+    /// account of the pod.
     #[arg(long, value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
@@ -22,7 +22,7 @@ pub struct OriginArgs {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Ask as this user, whom the credentials must be allowed to impersonate.
+    /// The user to impersonate; the credentials must allow it.
     #[arg(long = "as", value_name = "USER")]
     pub impersonate: Option<String>,
 
@@ -32,7 +32,6 @@ pub struct OriginArgs {
 }
 
 impl OriginArgs {
-    /// Where the cluster is read from.
     pub fn get(&self) -> Origin {
         match &self.cluster {
             Some(path) => Origin::Files(path.clone()),
@@ -41,7 +40,7 @@ impl OriginArgs {
         }
     }
 
-    /// The same for commands that ask the running agent if nothing is said.
+    /// The same for commands that query the running agent without an option.
     pub fn given(&self) -> Option<Origin> {
         let Self {
             cluster,

@@ -1,8 +1,8 @@
-//! `--config`: the `KubeProxyConfiguration` of the kube-proxy that this agent replaces (KP-CF-10 to KP-CF-52).
+//! `--config`: the `KubeProxyConfiguration` of kube-proxy (KP-CF-10 to KP-CF-52).
 //!
-//! As with kube-proxy, what the file says counts whatever the flags say, except for the node's name; zero, empty and null
-//! say nothing, since kubeadm writes many of them. What asks for something that this agent does otherwise is told, field by
-//! field.
+//! As in kube-proxy, the file overrides the flags, except for the node's name. Zero, empty and null
+//! leave a setting unchanged, because kubeadm writes many of them. Each field that the agent does
+//! not follow is reported.
 
 pub mod change;
 
@@ -19,10 +19,10 @@ use crate::exit::Failure;
 const KIND: &str = "KubeProxyConfiguration";
 const GROUP: &str = "kubeproxy.config.k8s.io/";
 
-/// What makes no difference here: a whole field, or all that begins so.
+/// Fields without effect here, and prefixes of such fields.
 const WITHOUT_EFFECT: [&str; 18] = [
     "bindAddressHardFail",
-    // Connections keep their source address, wherever they come from.
+    // Connections keep their source address, whatever their client.
     "clusterCIDR",
     "clientConnection.",
     "configSyncPeriod",
@@ -32,9 +32,9 @@ const WITHOUT_EFFECT: [&str; 18] = [
     "iptables.masqueradeBit",
     "iptables.minSyncPeriod",
     "iptables.syncPeriod",
-    // Virtual servers of others are never touched.
+    // The agent never changes foreign virtual servers.
     "ipvs.excludeCIDRs",
-    // A change that comes alone is acted on at once.
+    // The agent applies a single change at once.
     "ipvs.minSyncPeriod",
     "ipvs.strictARP",
     "nftables.",
@@ -44,7 +44,7 @@ const WITHOUT_EFFECT: [&str; 18] = [
     "winkernel.",
 ];
 
-/// What is done otherwise, and what helps.
+/// Prefixes of fields that the agent does not follow, with the remedy.
 const OTHERWISE: [(&str, &str); 8] = [
     (
         "conntrack.",
@@ -52,25 +52,24 @@ const OTHERWISE: [(&str, &str); 8] = [
     ),
     (
         "iptables.masqueradeAll",
-        "connections keep their source address; see that answers find their way",
+        "connections keep their source address; make sure that replies have a route back",
     ),
     ("ipvs.tcp", "set it with ipvsadm --set"),
     ("ipvs.udp", "set it with ipvsadm --set"),
-    ("enableProfiling", "there is no profile to fetch"),
+    ("enableProfiling", "the agent has no profiling endpoint"),
     ("logging.", "set --log-format and -v"),
     ("nodePortAddresses", "NodePorts are not programmed yet"),
     (
         "oomScoreAdj",
-        "the priority class of the pod says it to the kubelet",
+        "set the priority class of the pod, which kubelet follows",
     ),
 ];
 
 impl AgentArgs {
-    /// Puts what the file of `--config` says in the place of what flags say. Returns what of it is not followed, a line for
-    /// each field.
+    /// Overrides flags with the file of `--config`. Returns a line for each field that is ignored.
     ///
     /// # Errors
-    /// The file cannot be read, is no `KubeProxyConfiguration`, or a field that counts cannot be used.
+    /// The file cannot be read, is not a `KubeProxyConfiguration`, or has an invalid field.
     pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
         let Some(path) = self.config.clone() else {
             return Ok(Vec::new());
@@ -79,22 +78,22 @@ impl AgentArgs {
         if !leaves.iter().any(|leaf| leaf.field == "kind") {
             let file = path.display();
             return Err(at_flag(format_args!(
-                "{file}: it is no {KIND}, for it has no kind"
+                "{file}: not a {KIND}, because it has no kind"
             )));
         }
         let mut unfollowed = Vec::new();
-        // First, since what else is said of addresses counts more.
+        // First, because other addresses take precedence over it.
         leaves.sort_by_key(|leaf| leaf.field != "bindAddress");
         for leaf in &leaves {
             let taken = self.take(leaf);
             let why = taken.map_err(|why| at_flag(about(&path, leaf, &why)))?;
-            let why = why.map(|why| format!("{:?} is not followed; {why}", leaf.text));
+            let why = why.map(|why| format!("{:?} is ignored; {why}", leaf.text));
             unfollowed.extend(why.map(|why| about(&path, leaf, &why)));
         }
         Ok(unfollowed)
     }
 
-    /// Takes over one field; says why if it is not followed.
+    /// Applies one field; returns the reason if it is ignored.
     fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
         let text = leaf.text.trim();
         let says_nothing = matches!(text, "" | "0" | "0s" | "false");
@@ -106,10 +105,10 @@ impl AgentArgs {
             "kind" | "apiVersion" => {}
             _ if says_nothing => {}
             "mode" if text != "ipvs" => {
-                return Ok(Some("the kernel's IPVS is all this proxy uses"));
+                return Ok(Some("this proxy only uses IPVS"));
             }
             "hostnameOverride" if values::node_name(text).as_ref() != Ok(&self.node_name) => {
-                return Ok(Some("--node counts"));
+                return Ok(Some("--node takes precedence"));
             }
             "mode" | "hostnameOverride" => {}
             "clientConnection.kubeconfig" if self.origin.cluster.is_none() => {
@@ -118,7 +117,7 @@ impl AgentArgs {
             "healthzBindAddress" => self.healthz_bind_address = values::healthz_address(text)?,
             "metricsBindAddress" => self.metrics_bind_address = values::metrics_address(text)?,
             "bindAddress" => self.bind(text)?,
-            // Where all weights are alike it does the same, and no share could be told by `rr`.
+            // With equal weights `wrr` does the same as `rr`, and `rr` cannot give shares.
             "ipvs.scheduler" => {
                 self.service.scheduler = match text
                     .parse()
@@ -134,7 +133,7 @@ impl AgentArgs {
         Ok(None)
     }
 
-    /// The address that the node is known by, unless it is any; of IPv6 it makes the servers listen there, too.
+    /// The node's address, except an unspecified one. IPv6 also makes the servers listen on IPv6.
     fn bind(&mut self, text: &str) -> Result<(), String> {
         let address: IpAddr = text.parse().map_err(|_error| {
             format!("{text:?} is not an IP address; write for example 192.0.2.10")
@@ -150,13 +149,13 @@ impl AgentArgs {
     }
 }
 
-/// Why a field is not followed; none if that makes no difference.
+/// The reason for ignoring a field; `None` if that has no effect.
 fn unfollowed(field: &str) -> Option<&'static str> {
     if WITHOUT_EFFECT.iter().any(|known| field.starts_with(known)) {
         return None;
     }
     let otherwise = OTHERWISE.iter().find(|(known, _)| field.starts_with(known));
-    Some(otherwise.map_or("it is not known to kube-proxy 1.37", |(_, why)| why))
+    Some(otherwise.map_or("kube-proxy 1.37 does not have this field", |(_, why)| why))
 }
 
 fn about(path: &Path, leaf: &Leaf, why: &str) -> String {
@@ -176,7 +175,8 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// The arguments after a file with these lines, and what is not followed; or what is wrong.
+    /// The arguments after a file with these lines, and the lines about ignored fields; or the
+    /// error.
     fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(lines.as_bytes()).unwrap();
@@ -199,11 +199,12 @@ mod tests {
         configured(flags, &format!("{HEAD}{lines}"))
     }
 
-    /// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 leaves it, but for the addresses.
+    /// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 writes it, except for the
+    /// addresses.
     const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
 
     #[test]
-    fn what_kubeadm_writes_changes_the_kubeconfig_alone() {
+    fn the_file_of_kubeadm_changes_only_the_kubeconfig() {
         let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
         let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
         assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_says_counts_whatever_the_flags_say() {
+    fn the_file_overrides_the_flags() {
         let lines = "mode: ipvs\nhealthzBindAddress: 127.0.0.1\nmetricsBindAddress: '[::]:9000'\nbindAddress: 192.0.2.1\nipvs: {scheduler: wlc, syncPeriod: 45s}\nhostnameOverride: N1\n";
         let (args, unfollowed) = with(&["--scheduler=sh", "--check-period=5s"], lines).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new());
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
     }
 
-    /// KP-CF-15: as kube-proxy's defaults follow from it.
+    /// KP-CF-15: kube-proxy's defaults depend on it in the same way.
     #[test]
     fn the_family_of_the_bind_address_is_that_of_the_servers() {
         let flags = ["--node-ip=192.0.2.7"];
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn round_robin_is_what_equal_weights_do_and_files_have_no_kubeconfig() {
+    fn round_robin_equals_equal_weights_and_files_have_no_kubeconfig() {
         let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
         let (args, _) = with(&["--cluster=/c", "--scheduler=sh"], lines).unwrap();
         assert_eq!(args.service.scheduler, Scheduler::Wrr);
@@ -261,25 +262,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_followed_is_told_with_its_place_and_what_helps() {
+    fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
         let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8]\nfuture: 1\n";
         let (_, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(
             unfollowed,
             [
-                "FILE:3: mode: \"nftables\" is not followed; the kernel's IPVS is all this proxy uses",
-                "FILE:4: hostnameOverride: \"other\" is not followed; --node counts",
-                "FILE:5: ipvs.tcpTimeout: \"15m\" is not followed; set it with ipvsadm --set",
-                "FILE:7: conntrack.maxPerCore: \"1000\" is not followed; the agent leaves this setting as it is; set it with sysctl",
-                "FILE:8: iptables.masqueradeAll: \"true\" is not followed; connections keep their source address; see that answers find their way",
-                "FILE:9: nodePortAddresses[0]: \"10.0.0.0/8\" is not followed; NodePorts are not programmed yet",
-                "FILE:10: future: \"1\" is not followed; it is not known to kube-proxy 1.37",
+                "FILE:3: mode: \"nftables\" is ignored; this proxy only uses IPVS",
+                "FILE:4: hostnameOverride: \"other\" is ignored; --node takes precedence",
+                "FILE:5: ipvs.tcpTimeout: \"15m\" is ignored; set it with ipvsadm --set",
+                "FILE:7: conntrack.maxPerCore: \"1000\" is ignored; the agent leaves this setting as it is; set it with sysctl",
+                "FILE:8: iptables.masqueradeAll: \"true\" is ignored; connections keep their source address; make sure that replies have a route back",
+                "FILE:9: nodePortAddresses[0]: \"10.0.0.0/8\" is ignored; NodePorts are not programmed yet",
+                "FILE:10: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
             ]
         );
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_its_place() {
+    fn an_invalid_field_is_refused_with_its_place() {
         let refused = |lines: &str| with(&[], lines).unwrap_err();
         assert_eq!(
             refused("ipvs: {syncPeriod: soon}\n"),
@@ -295,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             other("mode: ipvs\n"),
-            "--config: FILE: it is no KubeProxyConfiguration, for it has no kind"
+            "--config: FILE: not a KubeProxyConfiguration, because it has no kind"
         );
         assert!(other("kind: [\n").contains("not valid YAML"));
     }

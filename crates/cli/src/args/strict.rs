@@ -1,4 +1,4 @@
-//! `--strict`: warnings about the input end a command as errors do.
+//! `--strict`: warnings about the input become errors.
 
 use agent_api::numbers::many;
 use clap::Args;
@@ -6,28 +6,26 @@ use clap::Args;
 use crate::exit::{ExitStatus, Failure};
 use crate::output::print;
 
-/// How much warnings about the input weigh.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct StrictArgs {
-    /// Exit with code 2 if there is any warning about the input; the result is printed all the same.
+    /// Exit with code 2 if there are warnings about the input; the result is still printed.
     #[arg(long)]
     pub strict: bool,
 }
 
-/// Who reads the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// A person, for whom a last line counts the warnings.
+    /// A last line counts the warnings.
     Person,
-    /// A program: its JSON has the warnings.
+    /// The JSON has the warnings.
     Program,
 }
 
 impl StrictArgs {
-    /// Ends a command that printed its result and so many warnings.
+    /// Prints the number of warnings, after the result.
     ///
     /// # Errors
-    /// There are warnings, and they are errors.
+    /// There are warnings, and `--strict` is set.
     pub fn end(
         self,
         warnings: usize,

@@ -1,4 +1,4 @@
-//! What may stand behind a flag: parsed once, here, with a message that says what would be right.
+//! Parsers of option values. Their errors show a correct value.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -8,51 +8,48 @@ use clap::ValueEnum;
 use topology_core::model::{self, IpNetwork, ObjectName};
 use topology_core::policy::LevelKey;
 
-/// Where kubectl looks for what is named without a namespace.
+/// kubectl's namespace for a name without one.
 const NAMESPACE: &str = "default";
 
-/// Where a server listens; `None` turns it off.
+/// The address of a server; `None` turns it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BindAddress(pub Option<SocketAddr>);
 
-/// A length of time as Go and Kubernetes write it: `30s`, `1m30s`, `500ms`; more than zero.
+/// A duration as in Go and Kubernetes: `30s`, `1m30s`, `500ms`; more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub Duration);
 
-/// What is done where a list that was read again lacks more than half of what is known.
+/// What to do if a relist lacks more than half of the known objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ListTrust {
-    /// A second list a minute later has to agree.
+    /// Wait for a second list a minute later.
     #[default]
     Confirm,
-    /// What it lacks is removed.
+    /// Remove the missing objects at once.
     Believe,
 }
 
-/// Where other Nodes are known from.
+/// The source of other Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NodesFrom {
-    /// From the Nodes themselves.
+    /// The Node objects.
     Nodes,
-    /// From `TopologyMap` objects, where an API server has them and they tell enough.
+    /// `TopologyMap` objects, if the API server has them and they have enough labels.
     Map,
 }
 
-/// A Service as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceName {
-    /// Where it is; absent for `svc/NAME`.
+    /// `None` for `svc/NAME`.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
 }
 
-/// What `explain` is asked about.
+/// The target of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServicePortArg {
-    /// Which Service.
     pub service: ServiceName,
-    /// Name or number of a Service port; all ports if absent.
+    /// Name or number of a Service port; `None` for all ports.
     pub port: Option<String>,
 }
 
@@ -70,17 +67,17 @@ impl FromStr for Period {
     }
 }
 
-/// `--healthz-bind-address`; port 10256 if none is written.
+/// `--healthz-bind-address`; the default port is 10256.
 pub fn healthz_address(text: &str) -> Result<BindAddress, String> {
     bind_address(text, 10256)
 }
 
-/// `--metrics-bind-address`; port 10249 if none is written.
+/// `--metrics-bind-address`; the default port is 10249.
 pub fn metrics_address(text: &str) -> Result<BindAddress, String> {
     bind_address(text, 10249)
 }
 
-/// An address as kube-proxy takes it: `IP:PORT`, or `IP` alone with the usual port, or nothing for "off".
+/// `IP:PORT`, `IP` with the default port, or nothing to turn the server off, as for kube-proxy.
 fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
     if text.is_empty() {
         return Ok(BindAddress(None));
@@ -92,7 +89,8 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
     match address {
         Ok(address) if address.port() != 0 => Ok(BindAddress(Some(address))),
         Ok(_) => Err(
-            "port 0 is no fixed port; write 1 to 65535, or \"\" to turn this server off".to_owned(),
+            "port 0 is not a fixed port; write 1 to 65535, or \"\" to turn this server off"
+                .to_owned(),
         ),
         Err(_) => Err(format!(
             "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}, or \"\" to turn this server off"
@@ -100,14 +98,13 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
     }
 }
 
-/// A label of Nodes.
-///
-/// # Errors
-/// It is none.
+/// The key of a Node label.
 pub fn label_key(text: &str) -> Result<String, String> {
     match LevelKey::parse(text)? {
         LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
-        LevelKey::Node | LevelKey::Any => Err("it is no label; name those of Nodes".to_owned()),
+        LevelKey::Node | LevelKey::Any => {
+            Err("not the key of a label; use keys of Node labels".to_owned())
+        }
     }
 }
 
@@ -116,7 +113,7 @@ pub fn cidr(text: &str) -> Result<IpNetwork, String> {
     model::parse_range(text).map_err(|error| error.to_string())
 }
 
-/// A Node's name: lower-case letters, digits, `-` and `.` (RFC 1123), trimmed and lower-cased as kube-proxy does.
+/// A Node's name (RFC 1123: a-z, 0-9, `-` and `.`), trimmed and lower-cased as in kube-proxy.
 pub fn node_name(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase();
     let fits = !name.is_empty()
@@ -133,14 +130,13 @@ pub fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address of the node.
 pub fn node_ip(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_why| {
         format!("{text:?} is not an IP address; write for example 192.0.2.10 or 2001:db8::10")
     })
 }
 
-/// `namespace/name`; before it may stand `svc/` or `service/`, as kubectl has it, and then the namespace may be left out.
+/// `namespace/name`, or as in kubectl `svc/name`, `svc/namespace/name`, or `service` for `svc`.
 pub fn service_name(text: &str) -> Result<ServiceName, String> {
     let fits = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
@@ -164,7 +160,7 @@ pub fn service_name(text: &str) -> Result<ServiceName, String> {
     ))
 }
 
-/// A Service, and one of its ports behind a colon.
+/// A Service, optionally with one of its ports after a colon.
 pub fn service_port(text: &str) -> Result<ServicePortArg, String> {
     let (service, port) = text
         .split_once(':')
@@ -181,10 +177,10 @@ pub fn service_port(text: &str) -> Result<ServicePortArg, String> {
 }
 
 impl ServiceName {
-    /// The Service; a namespace beside it is for a name without one.
+    /// The Service; `beside` is the namespace of `-n`.
     ///
     /// # Errors
-    /// Both name a namespace, and not the same.
+    /// Both have a namespace, and the two are different.
     pub fn within(&self, beside: Option<&str>) -> Result<ObjectName, String> {
         let name = self.name.as_str();
         match (self.namespace.as_deref(), beside) {
@@ -196,7 +192,6 @@ impl ServiceName {
     }
 }
 
-/// A namespace's name.
 pub fn namespace(text: &str) -> Result<String, String> {
     service_name(&format!("svc/{text}"))
         .ok()
@@ -205,7 +200,7 @@ pub fn namespace(text: &str) -> Result<String, String> {
         .ok_or_else(|| format!("{text:?} is not a namespace; `kubectl get namespaces` lists them"))
 }
 
-/// A moment as YAML writes it, milliseconds since 1970.
+/// A time as in YAML; returns milliseconds since 1970.
 pub fn moment(text: &str) -> Result<i64, String> {
     let moment: Result<jiff::Timestamp, _> = text.parse();
     let moment = moment
@@ -252,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_cannot_be_read_is_answered_with_an_example_and_no_word_of_a_library() {
+    fn an_invalid_time_gives_an_example_and_no_text_of_a_library() {
         for text in ["", "now", "20x6-11-22T10:00:00Z", "2026-11-22"] {
             let error = moment(text).unwrap_err();
             let expected = format!("{text:?} is not a time; write it as 2026-11-22T10:00:00Z");

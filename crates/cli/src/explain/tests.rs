@@ -1,4 +1,4 @@
-//! Changes that alter an outcome are found by trying them.
+//! Single changes that alter the shares are found by trying them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::output::stages;
 use crate::services::full_name;
 use crate::simulate::tests::{cluster, within};
 
-/// Change and effect, one a line, as seen from the first Node.
+/// Change and effect, one per line, as seen from the first Node.
 fn changes(snapshot: &Snapshot) -> Vec<String> {
     let me = Viewpoint::new("n00");
     let service = snapshot.services().next().unwrap().name.clone();
@@ -105,7 +105,7 @@ fn topology_keys_stay_without_the_annotations_and_their_additions_without_topolo
 }
 
 #[test]
-fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
+fn only_a_drain_with_an_effect_is_named() {
     let mut snapshot = cluster(&[1, 1], &[("keys", "zone,*")]);
     for (name, zone) in [("far", "z1"), ("near", "z0")] {
         let key = LevelKey::parse("zone").unwrap();
@@ -122,12 +122,12 @@ fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
 }
 
 #[test]
-fn where_nothing_helps_nothing_is_claimed() {
+fn without_an_effective_change_none_is_printed() {
     assert_eq!(changes(&cluster(&[2, 2], &[])), Vec::<String>::new());
 }
 
 #[test]
-fn a_small_share_is_named_and_mh_is_not_the_cure() {
+fn a_small_share_is_reported_and_mh_is_not_proposed() {
     let note = |weights: &str, scheduler: &str| {
         let annotations = [("weights", weights), ("scheduler", scheduler)];
         let snapshot = cluster(&[1, 5], &annotations);
@@ -158,12 +158,12 @@ fn d12_the_table_has_the_share_that_mh_achieves_beside_that_of_the_policy() {
     let text = stages::text(&[explain(&resolved)], None);
     let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = text.lines().map(cells).collect();
-    // 63 to 1 is as far as its weights go.
+    // The most unequal weights of `mh` are 63 to 1.
     for row in ["zone 1/1 99 % 99 % 92.7 %", "* 5/5 1 % 1 % 7.3 %"] {
         assert!(rows.iter().any(|line| line == row), "{row}: {text}");
     }
     assert!(text.contains("distinguishes weights 1 to 63"), "{text}");
-    // Only `wrr` goes around.
+    // Only `wrr` has a cycle.
     assert!(!text.contains("one cycle is"), "{text}");
 }
 
@@ -189,7 +189,7 @@ fn the_table_counts_an_endpoint_that_drains_as_draining_and_not_as_unready() {
 }
 
 #[test]
-fn a_service_without_a_namespace_is_looked_for_in_that_of_the_context() {
+fn a_service_without_a_namespace_is_in_that_of_the_context() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config");
     let config = "{current-context: a, contexts: [{name: a, context: {cluster: c, namespace: shop}}], \
@@ -207,7 +207,7 @@ fn a_service_without_a_namespace_is_looked_for_in_that_of_the_context() {
     for (service, origin, expected) in cases {
         let words = [&["ipvs-topo", "explain"], service, origin].concat();
         let Command::Explain(args) = Cli::parse_from(words).command else {
-            panic!("explain is explain");
+            panic!("another command");
         };
         let origin = args.origin.given();
         let namespace = args.namespace.as_deref();

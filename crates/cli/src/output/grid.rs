@@ -1,12 +1,12 @@
 //! Aligns columns without lines, and leaves out empty columns and those that do not fit.
 //!
-//! A [`Grid`] measures all rows first, so that several blocks under one heading are aligned with each other.
+//! A [`Grid`] measures all rows first, to align several blocks under one heading.
 
 use owo_colors::OwoColorize as _;
 
 use super::plain::Plain;
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
 /// A column.
@@ -14,7 +14,6 @@ const GAP: usize = 2;
 pub struct Column {
     /// The heading, in capitals.
     pub title: &'static str,
-    /// The alignment.
     pub side: Side,
     /// What happens on a narrow terminal.
     pub narrow: Narrow,
@@ -58,7 +57,6 @@ pub enum CellStyle {
     Bad,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: Plain,
@@ -174,7 +172,6 @@ impl Grid {
             .saturating_sub(GAP)
     }
 
-    /// The heading line.
     pub fn heading(&self) -> String {
         let cells: Vec<_> = self
             .columns
@@ -301,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_left_and_numbers_right() {
+    fn words_are_left_aligned_and_numbers_right_aligned() {
         assert_eq!(
             lines(&[["a", "x", "1"], ["longer", "y", "100"]], None),
             ["a       x       1", "longer  y     100"]

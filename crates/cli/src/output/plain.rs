@@ -6,8 +6,8 @@ use cluster::text::one_line;
 
 /// Text for users: no character in it controls the terminal, hides, or reorders other text.
 ///
-/// Everything that [`grid`](super::grid) and [`wrap`](super::wrap) print consists of it. [`Plain::lines`] adds the only
-/// line breaks.
+/// Everything that [`grid`](super::grid) and [`wrap`](super::wrap) print consists of it.
+/// [`Plain::lines`] adds the only line breaks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plain(String);
 
@@ -18,7 +18,6 @@ impl Plain {
         Self(lines.join(between))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

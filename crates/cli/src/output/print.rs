@@ -29,7 +29,7 @@ pub fn choose(colour: Colour) {
     choice.write_global();
 }
 
-/// Prints a result. A reader that exits (`| head`) ends the output, not the command.
+/// Prints a result. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// Standard output cannot be written, for example because the disk is full.
@@ -69,7 +69,10 @@ pub fn width() -> Option<usize> {
 /// # Errors
 /// Never for the views of this crate; a map with keys that are no strings would fail.
 pub fn json<T: serde::Serialize>(view: &T) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(view)
-        .map_err(|error| Failure::trouble(format_args!("no JSON can be made of this: {error}")))?;
+    let text = serde_json::to_string_pretty(view).map_err(|error| {
+        Failure::trouble(format_args!(
+            "the result cannot be written as JSON: {error}"
+        ))
+    })?;
     Ok(text::safe_json(&text).into_owned() + "\n")
 }

@@ -1,8 +1,8 @@
 //! Prints virtual servers as `ipvsadm-save -n` does, sorted bytewise.
 //!
-//! The format is that of `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, then `-p SECONDS` with persistence (a full netmask
-//! is not printed) and `-b FLAG` for a scheduler flag, and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. In
-//! bytewise order every `-A` comes before every `-a`, so `ipvsadm-restore` accepts the lines unchanged.
+//! The format of `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, with persistence `-p SECONDS`, with a
+//! scheduler flag `-b FLAG`; and `-a SERVICE -r REAL -m -w WEIGHT`. A full netmask is not printed.
+//! Bytewise order puts every `-A` before every `-a`, so `ipvsadm-restore` accepts the lines.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Prints virtual servers as a table: the real servers with level and share, and the excluded endpoints with reasons.
+//! Prints virtual servers as a table of real servers and excluded endpoints.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use super::time::{brief, length};
 const INDENT: usize = 2;
 /// Columns of the longest bar, and of the shortest one that is useful.
 const BAR: std::ops::RangeInclusive<usize> = 6..=20;
-/// Excluded endpoints of one reason that are listed; more are counted.
+/// Listed endpoints of one exclusion reason; the others are counted.
 const NAMED: usize = 5;
 
 /// Replaces the level of an endpoint without new connections.
@@ -193,7 +193,7 @@ fn notes(server: &ServerView) -> Vec<String> {
             .retry_in_seconds
             .map(|left| format!("; next try in {left} s"));
         let words = format!(
-            "not in the kernel as wanted: {error}{}",
+            "not in the kernel as desired: {error}{}",
             retry.unwrap_or_default()
         );
         notes.push(paint(&words, CellStyle::Bad));
@@ -205,7 +205,7 @@ fn rows(server: &ServerView, detail: Detail) -> Vec<Row> {
     let mut rows = Vec::with_capacity(server.real_servers.len());
     let mut last = None;
     for real in &server.real_servers {
-        // A row without a level among rows with one: the real server drains.
+        // A row without a level among rows with levels is a draining real server.
         let outside = (last.is_some() && real.level.is_none()).then_some(OUT);
         let level = real.level.as_deref().or(outside);
         rows.push(real_row(
@@ -304,7 +304,7 @@ fn wide_cells(real: &RealServerView) -> Vec<Cell> {
     ]
 }
 
-/// Lists a few endpoints; of many it prints the number for each reason.
+/// Lists a few endpoints; for many endpoints prints the number for each reason.
 fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
     let mut rows = Vec::new();
     for group in excluded.chunk_by(|left, right| left.words == right.words) {

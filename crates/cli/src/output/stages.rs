@@ -78,7 +78,7 @@ fn who(view: &ExplainView, width: Option<usize>) -> String {
 fn place(node: &PlaceView) -> String {
     if !node.known {
         return format!(
-            "{}, which the input does not have, so no level but * is known",
+            "{}, which is not in the input, so only level * is known",
             node.name
         );
     }
@@ -90,21 +90,18 @@ fn place(node: &PlaceView) -> String {
         .map(|(key, value)| format!("{} {value}", LevelKey::Label(key.as_str().into())))
         .collect();
     let labels = if labels.is_empty() {
-        "no label of a topology".to_owned()
+        "no topology label".to_owned()
     } else {
         labels.join(", ")
     };
     let missing = match node.missing.as_slice() {
         [] => String::new(),
-        missing => format!(
-            "; the policy asks for {}, which it has not",
-            missing.join(", ")
-        ),
+        missing => format!("; it has no {}, which the policy uses", missing.join(", ")),
     };
     format!("{}: {labels}{missing}", node.name)
 }
 
-/// The lines of each stage that had something to do; the other stages share one line.
+/// The lines of each stage that changed something; the other stages share one line.
 fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
     let mut text = format!(
         "\n{}\n",
@@ -174,7 +171,7 @@ fn levels(levels: &[LevelView], width: Option<usize>) -> String {
     text
 }
 
-/// `1/2`, and how many of the others are draining as opposed to not ready: `1/2, 1 draining`.
+/// `1/2`; with endpoints that drain, as opposed to unready ones: `1/2, 1 draining`.
 fn ready(level: &LevelView) -> String {
     let ready = format!("{}/{}", level.usable, level.total);
     match level.draining {

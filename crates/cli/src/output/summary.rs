@@ -11,7 +11,7 @@ use super::plain::Plain;
 use super::server::{Detail, table};
 use super::time::length;
 
-/// Foreign objects that are listed; more are counted.
+/// Listed foreign objects; the others are counted.
 const NAMED: usize = 20;
 
 /// The whole status as text.
@@ -56,7 +56,7 @@ fn input(input: &InputView) -> String {
     let source = Plain::from(&input.source);
     let late = late(&input.collections);
     if !input.ready {
-        let words = format!("{source}, not read completely yet: nothing is changed before");
+        let words = format!("{source}, not read completely yet; no change until then");
         return format!("{}{late}", paint(&words, CellStyle::Warn));
     }
     let services = many(input.services, "Service");
@@ -65,7 +65,7 @@ fn input(input: &InputView) -> String {
     format!("{source}, {services}, {endpoints}{changed}{late}")
 }
 
-/// One line for each resource whose watch is interrupted, that the server does not have, or that has an error.
+/// A line for each resource with an interrupted watch, without its CRD, or with an error.
 fn late(collections: &[CollectionView]) -> String {
     let mut text = String::new();
     for one in collections {
@@ -73,21 +73,18 @@ fn late(collections: &[CollectionView]) -> String {
         let (words, look) = match (&**state, one.heard_seconds) {
             _ if one.lack.is_some() => {
                 let lack = one.lack.as_deref().unwrap_or_default();
-                let words = format!("{name}: {lack}; the Nodes themselves are read instead");
+                let words = format!("{name}: {lack}; reads the Nodes instead");
                 (words, CellStyle::Warn)
             }
             ("stale", Some(heard)) => {
                 let words = format!(
-                    "{name}: not heard of for {}, and may be out of date",
+                    "{name}: no data from the API server for {}; may be out of date",
                     length(heard)
                 );
                 (words, CellStyle::Bad)
             }
             ("listing", _) => (format!("{name}: not read yet"), CellStyle::Warn),
-            ("absent", _) => (
-                format!("{name}: not installed, so there is none"),
-                CellStyle::Quiet,
-            ),
+            ("absent", _) => (format!("{name}: not installed"), CellStyle::Quiet),
             _ => continue,
         };
         // Writing to a String cannot fail.
@@ -111,7 +108,7 @@ fn kernel(kernel: &KernelView) -> String {
     }
     let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
         (count @ 1.., _) => paint(
-            format!("not in sync: {count} failed, to be tried again"),
+            format!("not in sync: {count} failed, will be retried"),
             CellStyle::Bad,
         ),
         (0, Some(wait)) => paint(
@@ -154,7 +151,7 @@ fn foreign(foreign: &[ForeignView]) -> String {
     let hidden = foreign.len().saturating_sub(NAMED);
     let rest = (hidden > 0).then(|| format!("and {hidden} more; -o json lists all"));
     let lines = foreign.iter().take(NAMED).map(line).chain(rest);
-    section("Of others, left alone", CellStyle::Plain, lines)
+    section("Foreign, left alone", CellStyle::Plain, lines)
 }
 
 /// A heading and its lines; nothing without lines.
@@ -187,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_heard_of_is_told_with_its_age_and_what_is_heard_of_is_not() {
+    fn only_a_stale_collection_is_reported_with_its_age() {
         let late = late(&[
             collection("services", "following", Some(3)),
             collection("nodes", "stale", Some(125)),
@@ -195,19 +192,19 @@ mod tests {
             collection("topologydrains.topology.ipvs-topo.io", "absent", None),
         ]);
         let wanted = "
-        nodes: not heard of for 2 min 5 s, and may be out of date
+        nodes: no data from the API server for 2 min 5 s; may be out of date
         endpointslices.discovery.k8s.io: not read yet
-        topologydrains.topology.ipvs-topo.io: not installed, so there is none";
+        topologydrains.topology.ipvs-topo.io: not installed";
         assert_eq!(anstream::adapter::strip_str(&late).to_string(), wanted);
     }
 
-    /// What the agent answers in its own test.
+    /// The answer in the agent's own test.
     const ANSWER: &str = include_str!(
         "../../../agent/src/api/snapshots/agent__api__tests__status_shows_what_the_kernel_has_beside_what_is_wanted.snap"
     );
 
     #[test]
-    fn status_shows_what_the_kernel_has_beside_what_is_wanted() {
+    fn status_shows_desired_and_observed_state() {
         let (_, json) = ANSWER.split_once("\n---\n").unwrap();
         let view: StatusView = serde_json::from_str(json).unwrap();
         let text = status(&view, Detail::Live, Some(80));

@@ -2,8 +2,8 @@
 
 use super::plain::Plain;
 
-/// `text` in lines of at most `width` columns. All but the first are indented by `indent` spaces; the first begins
-/// after `indent` columns that are in use. Without a width it stays one line.
+/// Wraps `text` to lines of at most `width` columns, indenting all but the first by `indent`. The
+/// first line starts after `indent` used columns. Without a width it stays one line.
 pub fn wrap(text: impl Into<Plain>, indent: usize, width: Option<usize>) -> Plain {
     let text = text.into();
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {

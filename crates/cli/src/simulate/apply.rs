@@ -1,4 +1,4 @@
-//! Changes of a cluster that was read: computed first, then applied in memory.
+//! Changes of the cluster in memory: computed first, then applied.
 
 pub(crate) mod distribution;
 
@@ -36,7 +36,6 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Applies the changes.
     pub(crate) fn commit(self, snapshot: &mut Snapshot) {
         for service in self.services {
             snapshot.set_service(service);
@@ -63,7 +62,7 @@ impl Edit {
             let there = match &key {
                 LevelKey::Any => {
                     return Err(wrong(
-                        "* is everything; name a label, such as zone=b".to_owned(),
+                        "* matches everything; use a label, such as zone=b".to_owned(),
                     ));
                 }
                 LevelKey::Node => snapshot.node(value).is_some(),
@@ -94,14 +93,14 @@ impl Edit {
         self.drains.extend(from.drains().cloned());
         if from.policies().next().is_none() && from.drains().next().is_none() {
             return Err(Failure::input(format_args!(
-                "--policy {shown}: no TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in it that can be used"
+                "--policy {shown}: no usable TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in the file"
             )));
         }
         Ok(())
     }
 
-    /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the labels that
-    /// annotations may use; `None` = any.
+    /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the
+    /// labels that annotations may use; `None` = any.
     ///
     /// # Errors
     /// The Service does not exist, or the annotations are not a policy.
@@ -219,7 +218,7 @@ fn scale_family(
     }
 }
 
-/// Addresses of the benchmark ranges (RFC 2544, RFC 5180), which no pod has, except those in `slices`.
+/// Addresses of the benchmark ranges (RFC 2544, RFC 5180), except those in `slices`.
 fn inventions(family: Family, slices: &[EndpointSlice]) -> impl Iterator<Item = IpAddr> + use<> {
     let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
     let taken: BTreeSet<IpAddr> = endpoints.map(|endpoint| endpoint.address).collect();

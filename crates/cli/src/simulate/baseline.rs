@@ -1,7 +1,7 @@
-//! Decides the same Service with other mechanisms: no policy, `topologyKeys`, and both kinds of hints.
+//! Decides a Service with other mechanisms: no policy, `topologyKeys`, and both kinds of hints.
 //!
-//! Each is a change of the Service and its slices, which the same resolver then decides: `topologyKeys` has its
-//! original meaning, and hints are read as in kube-proxy 1.35.
+//! Each is a change of the Service and its slices, which the same resolver then decides:
+//! `topologyKeys` has its original meaning, and hints are read as in kube-proxy 1.35.
 
 use std::sync::Arc;
 
@@ -34,7 +34,6 @@ impl Baseline {
         Self::PreferSameZone,
     ];
 
-    /// The name in output.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -75,8 +74,8 @@ impl BaselineCluster {
         stage
     }
 
-    /// Replaces the present Service by `service` of `from` under `baseline`; a policy with `levels` decides it. Returns
-    /// why requested hints cannot be computed.
+    /// Replaces the present Service by `service` of `from` under `baseline`; a policy with `levels`
+    /// decides it. Returns why requested hints cannot be computed.
     pub(crate) fn show(
         &mut self,
         from: &Snapshot,
@@ -110,7 +109,6 @@ impl BaselineCluster {
         })
     }
 
-    /// Removes the present Service.
     fn clear(&mut self) {
         let names: Vec<_> = self
             .snapshot

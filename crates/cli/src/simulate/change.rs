@@ -10,9 +10,7 @@ use topology_core::policy::PREFIX;
 /// `--set NS/SVC:annotation=value`, or `--set NS/SVC:trafficDistribution=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// The Service.
     pub service: ObjectName,
-    /// The annotation or field.
     pub part: Part,
     /// The new value; empty removes it.
     pub value: String,
@@ -32,16 +30,13 @@ pub enum Part {
 pub struct DrainOf {
     /// A label key or its alias.
     pub key: String,
-    /// Its values.
     pub values: Vec<Arc<str>>,
 }
 
 /// `--scale NS/SVC=ZONE:N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// Which Service.
     pub service: ObjectName,
-    /// In which zone.
     pub zone: Arc<str>,
     /// The number of ready endpoints in the zone.
     pub count: usize,
@@ -53,7 +48,6 @@ const DISTRIBUTION: &str = "trafficDistribution";
 /// The largest number of endpoints for one zone of a Service.
 const MOST: usize = 10_000;
 
-/// Parses `--set`.
 pub fn set(text: &str) -> Result<Set, String> {
     let wrong = || {
         format!(
@@ -75,7 +69,7 @@ pub fn set(text: &str) -> Result<Set, String> {
         && !HintMode::DISTRIBUTIONS.contains(&value)
     {
         return Err(format!(
-            "{value:?} is no {DISTRIBUTION}; use {}, or nothing to remove the field",
+            "{value:?} is not a {DISTRIBUTION}; use {}, or nothing to remove the field",
             HintMode::DISTRIBUTIONS.join(", ")
         ));
     }
@@ -86,7 +80,6 @@ pub fn set(text: &str) -> Result<Set, String> {
     })
 }
 
-/// Parses `--drain`.
 pub fn drain(text: &str) -> Result<DrainOf, String> {
     let wrong = || {
         format!("{text:?} is not LABEL=VALUE; write for example zone=b, or example.com/rack=r1,r2")
@@ -102,7 +95,6 @@ pub fn drain(text: &str) -> Result<DrainOf, String> {
     })
 }
 
-/// Parses `--scale`.
 pub fn scale(text: &str) -> Result<Scale, String> {
     let wrong = || format!("{text:?} is not NS/SVC=ZONE:COUNT; write for example shop/cart=b:5");
     let (service, rest) = text.split_once('=').ok_or_else(wrong)?;
@@ -120,7 +112,6 @@ pub fn scale(text: &str) -> Result<Scale, String> {
     })
 }
 
-/// Parses `--price`.
 pub fn price(text: &str) -> Result<f64, String> {
     let price = text
         .parse()
@@ -193,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mistyped_is_refused_with_an_example() {
+    fn an_invalid_change_is_refused_with_an_example() {
         for text in [
             "shop/cart",
             "shop/cart:weights",

@@ -1,4 +1,4 @@
-//! Computes the traffic of every Service from every Node, before and after a change, and with other mechanisms.
+//! Computes the traffic of all Services, before and after a change, and with other mechanisms.
 
 use rustc_hash::FxHashMap;
 use topology_core::hints::HintProblem;
@@ -37,7 +37,7 @@ pub(crate) struct ClusterFlows {
 pub(crate) struct Comparison {
     /// For each Service, in the order of [`Baseline::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
-    /// Why a Service would get no hints for `topology-mode: Auto`.
+    /// The reason if a Service would get no hints for `topology-mode: Auto`.
     pub(crate) unhinted: FxHashMap<ObjectName, HintProblem>,
     /// The sum of all Services.
     pub(crate) sums: Vec<Sum>,
@@ -77,7 +77,7 @@ struct Compared {
 }
 
 impl Comparison {
-    /// Decides the Services of `survey` with each of the other mechanisms; calls `tick` after each Service.
+    /// Decides the Services with each mechanism; calls `tick` after each Service.
     pub(crate) fn of(
         ground: &FlowInput<'_>,
         snapshot: &Snapshot,

@@ -15,7 +15,6 @@ use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
 
-/// The results.
 #[derive(Debug)]
 pub(crate) struct SimulationResult<'a> {
     pub(crate) ground: &'a FlowInput<'a>,
@@ -26,7 +25,6 @@ pub(crate) struct SimulationResult<'a> {
 }
 
 impl SimulationResult<'_> {
-    /// All of it.
     pub(crate) fn view(&self, changes: Vec<String>, warnings: Vec<WarningView>) -> SimulationView {
         let atlas = self.ground.atlas;
         let mut services = Vec::new();
@@ -174,7 +172,7 @@ impl SimulationResult<'_> {
     }
 }
 
-/// Why `topology-mode: Auto` would give no hints, so that every endpoint gets the same share.
+/// The reason if `topology-mode: Auto` would give no hints, so that all shares are equal.
 #[derive(Debug)]
 struct NoHints {
     /// The code of the problem, if there is only one.

@@ -13,18 +13,16 @@ use crate::exit::Failure;
 /// Means every Service or every Node in a file of measured rates.
 const ALL: &str = "*";
 
-/// How much traffic starts on each Node.
+/// The amount of traffic that starts on each Node.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// How it was determined, as text.
+    /// The method, as text.
     pub(crate) words: String,
     /// For Services without a measurement; by Node number.
     common: Traffic,
-    /// For measured Services.
     measured: FxHashMap<ObjectName, Traffic>,
 }
 
-/// The traffic of one Service.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
     /// The part that starts on each Node, by Node number; the sum is 1.
@@ -59,7 +57,6 @@ impl Demand {
         }
     }
 
-    /// The traffic of a Service.
     pub(crate) fn of(&self, service: &ObjectName) -> &Traffic {
         self.measured.get(service).unwrap_or(&self.common)
     }
@@ -106,7 +103,7 @@ impl Demand {
         }
         if sums.is_empty() {
             return Err(Failure::input(format_args!(
-                "{shown}: no rate in it; write lines such as shop/cart,n1,12.5"
+                "{shown}: the file has no rates; write lines such as shop/cart,n1,12.5"
             )));
         }
         let sums = sums.into_iter();

@@ -6,13 +6,13 @@ use super::flow::Flow;
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
 
-/// An endpoint with more than this times its even share counts as overloaded: the threshold of Topology Aware Hints.
+/// Above this multiple of its even share an endpoint is overloaded, as for Topology Aware Hints.
 pub const OVERLOADED: f64 = 1.2;
 
 /// Tolerance for sums of fractions at the threshold.
 const ROUNDING: f64 = 1e-9;
 
-/// Where the traffic goes, and how evenly it is distributed.
+/// The distribution of traffic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
@@ -24,13 +24,10 @@ pub struct Figures {
     pub refused: f64,
     /// The smallest load of an endpoint, relative to an even split; absent without endpoints.
     pub load_min: Option<f64>,
-    /// The median load.
     pub load_median: Option<f64>,
-    /// The largest load.
     pub load_max: Option<f64>,
     /// Endpoints with more than 1.2 times an even split.
     pub overloaded: usize,
-    /// Endpoints that could serve.
     pub endpoints: usize,
     /// GiB that leave their zone; only for measured rates.
     pub cross_gib: Option<f64>,
@@ -38,7 +35,6 @@ pub struct Figures {
     pub cost: Option<f64>,
 }
 
-/// Adds up flows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sum {
     pub(crate) matrix: Matrix,
@@ -60,7 +56,6 @@ impl Sum {
         }
     }
 
-    /// Adds another sum.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.matrix.add_all(&other.matrix, 1.0);
         self.refused += other.refused;

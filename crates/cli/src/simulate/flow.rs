@@ -19,7 +19,6 @@ use super::node_zones::NodeZones;
 /// The traffic of one virtual server from all Nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// The virtual server.
     pub(crate) key: VirtualServerKey,
     pub(crate) port_name: Arc<str>,
     /// The policy as text, as seen from the first group.
@@ -28,7 +27,6 @@ pub(crate) struct Flow {
     pub(crate) levels: Vec<LevelKey>,
     /// From zone to zone, as parts of the traffic; the sum is 1 with `refused`.
     pub(crate) matrix: Matrix,
-    /// The part that is refused.
     pub(crate) refused: f64,
     /// Every endpoint that could serve.
     pub(crate) endpoints: Vec<Load>,
@@ -36,7 +34,6 @@ pub(crate) struct Flow {
     pub(crate) empty: Vec<(String, f64)>,
 }
 
-/// The traffic of one endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
     pub(crate) address: IpAddr,
@@ -47,8 +44,8 @@ pub(crate) struct Load {
     pub(crate) relative: f64,
 }
 
-/// Decides `service` for one Node of each group, and for all of a group if distant endpoints are thinned out, because
-/// each Node then keeps others.
+/// Decides `service` for one Node of each group, and for all of a group if distant endpoints are
+/// thinned out, because each Node then keeps others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
     atlas: &NodeZones,
@@ -171,7 +168,7 @@ fn is_thinned(server: &ResolvedServer) -> bool {
     endpoints.any(|endpoint| endpoint.reason == Reason::Subset)
 }
 
-/// The levels that a policy asks for.
+/// The levels of a policy.
 fn levels(decision: &Decision) -> Vec<LevelKey> {
     let levels = decision.levels.iter();
     let asked = levels.filter(|_| decision.source.is_policy());

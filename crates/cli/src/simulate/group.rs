@@ -1,11 +1,12 @@
 //! Groups Nodes with the same decision about a Service, so that only one of each group is resolved.
 //!
-//! A decision depends on the Node's zone, on the labels in policies and drains, and on what is on the Node itself: an
-//! endpoint of the Service, or a hint that names the Node. Nodes with endpoints or hints are resolved one by one. All
-//! others with the same values of those labels are one group. A label that is only used for a level or an avoided
-//! domain is compared with the endpoints' labels: all values that no endpoint of the Service has are equivalent. So a
-//! thousand Nodes become a dozen groups, even if each has a label of its own. If distant endpoints are thinned out,
-//! which each Node does differently, all Nodes of a group are resolved.
+//! A decision depends on the Node's zone, on labels in policies and drains, and on endpoints and
+//! hints of the Node itself. Nodes with endpoints or hints are resolved one by one. All others with
+//! the same values of those labels are one group. A label that is only used for a level or an
+//! avoided domain is compared with the endpoints' labels: all values that no endpoint of the
+//! Service has are equivalent. So a thousand Nodes become a dozen groups, even if each has its own
+//! label value. If distant endpoints are thinned out, all Nodes of a group are resolved, because
+//! each Node keeps other endpoints.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use super::node_zones::NodeZones;
 /// Nodes with the same decision.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// Their zone.
     pub(crate) zone: usize,
     /// The Nodes, at least one.
     pub(crate) clients: Vec<Client>,
@@ -139,7 +139,8 @@ impl LabelValues {
             .collect()
     }
 
-    /// Splits classes by values in `there`; Nodes with another value stay together, and so do those without the label.
+    /// Splits classes by values in `there`; Nodes with other values, and those without, stay
+    /// together.
     fn split(&self, classes: &mut [usize], there: &BTreeSet<usize>) {
         let mut known = FxHashMap::default();
         for (class, number) in classes.iter_mut().zip(&self.of_node) {
@@ -224,7 +225,6 @@ fn label(key: &LevelKey) -> Option<&Arc<str>> {
 }
 
 impl Exact {
-    /// The values of `node`.
     fn of_node(&self, node: &Node) -> NodeTraits {
         NodeTraits {
             labels: self
@@ -239,7 +239,6 @@ impl Exact {
     }
 }
 
-/// The traits of one Node.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NodeTraits {
     labels: Vec<Option<Arc<str>>>,

@@ -1,4 +1,4 @@
-//! Prints a simulation as one HTML page: without network and libraries, readable without its script.
+//! Prints a simulation as one HTML page, which needs no network and no script.
 
 mod parts;
 
@@ -22,7 +22,6 @@ const DRAWN: usize = 20_000;
 /// The page's content security policy: it loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// The whole page.
 pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -42,14 +41,11 @@ pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
     page
 }
 
-/// The origin of a page.
+/// The header of a page.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// The time.
     pub(crate) at: String,
-    /// The command line.
     pub(crate) command: String,
-    /// The cluster.
     pub(crate) cluster: String,
 }
 
@@ -166,14 +162,14 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
             percent(empty.part)
         );
     }
-    // A single one has them above.
+    // A page with a single virtual server has them at the top.
     if !open {
         text.push_str(&figures(&flow.states, None, false));
     }
     if drawn {
         text.push_str(&endpoints(flow));
     } else {
-        text.push_str("<p class=\"note\">Its endpoints are not drawn, the page would be too large: name the Service, or use -o json.</p>\n");
+        text.push_str("<p class=\"note\">Its endpoints are not drawn, because the page would be too large. Name the Service, or use -o json.</p>\n");
     }
     text + "</details>\n"
 }

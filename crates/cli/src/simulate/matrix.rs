@@ -8,7 +8,6 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// All zero.
     pub(crate) fn new(size: usize) -> Self {
         Self {
             size,
@@ -16,7 +15,6 @@ impl Matrix {
         }
     }
 
-    /// Adds to one cell.
     pub(crate) fn add(&mut self, from: usize, to: usize, part: f64) {
         if let Some(cell) = self.cells.get_mut(from * self.size + to) {
             *cell += part;
@@ -38,7 +36,6 @@ impl Matrix {
         self.cells.iter().step_by(self.size + 1).copied()
     }
 
-    /// The sum.
     pub(crate) fn sum(&self) -> f64 {
         self.cells.iter().sum()
     }
@@ -54,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_diagonal_is_what_stays() {
+    fn the_diagonal_is_the_traffic_that_stays() {
         let mut matrix = Matrix::new(3);
         matrix.add(0, 0, 0.5);
         matrix.add(2, 2, 0.25);

@@ -8,7 +8,6 @@ use topology_core::model::Endpoint;
 use topology_core::policy::ZONE;
 use topology_core::snapshot::Snapshot;
 
-/// All zones and Nodes, numbered.
 #[derive(Debug)]
 pub(crate) struct NodeZones {
     /// By name; an empty one is for Nodes and endpoints without a zone.
@@ -19,7 +18,6 @@ pub(crate) struct NodeZones {
     node_numbers: FxHashMap<Arc<str>, usize>,
 }
 
-/// A Node and its zone.
 #[derive(Debug)]
 pub(crate) struct NodeZone {
     pub(crate) name: Arc<str>,
@@ -56,7 +54,6 @@ impl NodeZones {
         number.copied().unwrap_or_default()
     }
 
-    /// The number of a Node.
     pub(crate) fn node(&self, name: &str) -> Option<usize> {
         self.node_numbers.get(name).copied()
     }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_stand_in_the_order_of_the_items() {
+    fn results_are_in_the_order_of_the_items() {
         let items: Vec<u32> = (0..1000).collect();
         let doubled = map(
             &items,

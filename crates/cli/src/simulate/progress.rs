@@ -43,7 +43,6 @@ impl Progress {
         }
     }
 
-    /// Counts a step.
     pub(crate) fn tick(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;

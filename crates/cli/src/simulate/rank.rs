@@ -49,7 +49,7 @@ pub(crate) fn by_unevenness(flows: &[FlowView]) -> Vec<&FlowView> {
     sorted
 }
 
-/// The figures after the change, or the only ones.
+/// The figures after the change, otherwise the present ones.
 pub(crate) fn last(flow: &FlowView) -> &Figures {
     &flow
         .states

@@ -16,10 +16,9 @@ use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 use crate::output::wrap::wrap;
 
-/// Services that are listed; more are counted.
+/// Listed Services; the others are counted.
 const LISTED: usize = 15;
 
-/// The whole output.
 pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
     let mut text = head(view);
     text.push_str(&matrices(view, width));
@@ -94,7 +93,6 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
     text
 }
 
-/// One matrix, aligned.
 fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
     let names: Vec<String> = zones.iter().map(|zone| zone_name(zone)).collect();
     let wide = names

@@ -1,4 +1,5 @@
-//! The cluster's facts of the reference (8.5), and that asking one Node of a group is asking all.
+//! The cluster figures of the reference (8.5). Resolving one Node of a group gives the result of
+//! all its Nodes.
 
 mod grouped;
 
@@ -19,7 +20,7 @@ use super::flow::flows;
 use super::group::{Client, Group, Grouping};
 use super::node_zones::NodeZones;
 
-/// Zones of four Nodes each, with so many endpoints; the Service carries `annotations`.
+/// Zones of four Nodes, each with the given number of endpoints; the Service has `annotations`.
 pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snapshot {
     let mut text = String::new();
     let mut addresses = String::new();
@@ -55,7 +56,7 @@ pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snap
     loaded.snapshot
 }
 
-/// The figures as it is, and of the others by name.
+/// The present figures, and those of the other mechanisms by name.
 fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
     let atlas = NodeZones::of(snapshot);
     let demand = Demand::even(&atlas);
@@ -106,7 +107,7 @@ fn facts_8_5_prefer_close_and_uniform_over_2_5_5() {
 }
 
 #[test]
-fn topology_keys_stand_beside_a_policy_object_with_its_own_levels() {
+fn topology_keys_are_compared_with_the_levels_of_a_policy_object() {
     let of = |levels: &str| {
         let policy = format!(
             "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {{name: p}}\nspec: {levels}\n"
@@ -134,7 +135,7 @@ fn facts_8_5_prefer_close_over_4_4_3() {
     assert_facts(&close, 1.0, 11.0 / 12.0, 11.0 / 9.0);
 }
 
-/// The policy of the only Service, changed.
+/// The policy of the only Service, after `change`.
 fn with_policy(mut snapshot: Snapshot, change: impl FnOnce(&mut Policy)) -> Snapshot {
     let mut service = Service::clone(snapshot.services().next().unwrap());
     change(Arc::make_mut(service.policy.as_mut().unwrap()));
@@ -142,7 +143,7 @@ fn with_policy(mut snapshot: Snapshot, change: impl FnOnce(&mut Policy)) -> Snap
     snapshot
 }
 
-/// Zones with so many endpoints, and a policy over zone and any.
+/// Zones with the given numbers of endpoints, and a policy with the levels zone and any.
 pub(crate) fn within(endpoints: &[usize], change: impl FnOnce(&mut Policy)) -> Snapshot {
     with_policy(cluster(endpoints, &[("keys", "zone,*")]), change)
 }
@@ -204,20 +205,20 @@ fn facts_8_5_hints_auto_deal_2_5_5_out_and_give_up_on_4_4_3() {
 }
 
 #[test]
-fn clients_that_find_nobody_are_refused_and_say_which_level_is_empty() {
+fn clients_without_an_endpoint_are_refused_and_the_empty_level_is_named() {
     let snapshot = cluster(&[0, 2, 2], &[("keys", "zone")]);
     let (hard, _) = simulate(&snapshot);
     assert!(
         (hard.refused - 1.0 / 3.0).abs() < 1e-9 && hard.cross_zone < 1e-9,
         "{hard:?}"
     );
-    let flow = &everyone(&snapshot)[0];
+    let flow = &flows_one_by_one(&snapshot)[0];
     assert_eq!(flow.empty.len(), 1);
     assert_eq!(flow.empty[0].0, "zone");
 }
 
 #[test]
-fn one_node_of_a_group_answers_for_all_of_it() {
+fn one_node_of_a_group_represents_all() {
     let far = cluster(&[1, 3, 9], &[("weights", "zone=99,*=1")]);
     let mut cases = vec![with_policy(far, |policy| {
         policy.subset_max_weight = Some(16);
@@ -244,7 +245,7 @@ fn one_node_of_a_group_answers_for_all_of_it() {
             &service.name,
             &groups,
         );
-        let single = everyone(&snapshot);
+        let single = flows_one_by_one(&snapshot);
         for (left, right) in grouped[0].endpoints.iter().zip(&single[0].endpoints) {
             assert!(
                 (left.relative - right.relative).abs() < 1e-9,
@@ -254,8 +255,8 @@ fn one_node_of_a_group_answers_for_all_of_it() {
     }
 }
 
-/// Every Node asked by itself.
-fn everyone(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
+/// Resolves every Node by itself.
+fn flows_one_by_one(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
     let atlas = NodeZones::of(snapshot);
     let each = 1.0 / f64::from(u32::try_from(atlas.nodes.len()).unwrap());
     let group = |place: &super::node_zones::NodeZone| Group {

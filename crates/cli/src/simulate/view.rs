@@ -21,7 +21,8 @@ pub struct SimulationView {
     pub price_per_gib: Option<f64>,
     /// The changes, as text; empty without one.
     pub changes: Vec<String>,
-    /// The zones, in the order of the rows and columns of every `flows`; an empty one means "no zone".
+    /// The zones, in the order of the rows and columns of every `flows`; an empty one means "no
+    /// zone".
     pub zones: Vec<String>,
     /// The sum of all Services.
     pub total: StatesView,
@@ -35,40 +36,34 @@ pub struct SimulationView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatesView {
-    /// The present state.
     pub as_is: StateView,
     /// After the change; absent without one.
     pub changed: Option<StateView>,
-    /// With other mechanisms instead of our policies; after the change, if there is one.
+    /// With other mechanisms instead of policies; after the change, if there is one.
     pub others: Vec<OtherView>,
 }
 
-/// One state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateView {
-    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
     /// From zone (row) to zone (column), as parts of all traffic.
     pub flows: Vec<Vec<f64>>,
 }
 
-/// Another mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherView {
     /// `uniform`, `topologyKeys`, `hints Auto`, `PreferSameZone`.
     pub name: String,
-    /// Why it has no effect, if so.
+    /// The reason if it has no effect.
     pub note: Option<String>,
     /// The same as a code, if there is only one reason.
     pub note_code: Option<String>,
-    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// A virtual server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowView {
@@ -84,7 +79,6 @@ pub struct FlowView {
     pub changed_policy: Option<String>,
     /// Levels with a share and without usable endpoints, in the last state.
     pub empty_levels: Vec<EmptyView>,
-    /// Its traffic.
     #[serde(flatten)]
     pub states: StatesView,
     /// Every endpoint that could serve, by address and port.
@@ -94,7 +88,6 @@ pub struct FlowView {
 /// A level without endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EmptyView {
-    /// The level.
     pub level: String,
     /// The part of the traffic that it affects.
     pub part: f64,
@@ -104,9 +97,7 @@ pub struct EmptyView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadView {
-    /// Its address.
     pub address: IpAddr,
-    /// Its port.
     pub port: u16,
     /// The Node, if known.
     pub node: Option<String>,

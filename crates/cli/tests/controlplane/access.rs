@@ -1,4 +1,4 @@
-//! The ways to the API server that kubectl knows, taken by our own program.
+//! The binary accepts every way to the API server that kubectl knows.
 
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,10 +15,9 @@ use crate::follower::Account;
 use crate::gate::{Proxy, head, join};
 use crate::kubectl::{Namespace, config, ok, server, variable};
 
-/// A proxy as `proxy-url` names one: whatever is behind it is reached by `CONNECT`.
+/// An HTTP proxy for `proxy-url`, which opens tunnels with `CONNECT`.
 struct Tunnel {
     url: String,
-    /// How many connections went through it.
     opened: Arc<AtomicUsize>,
 }
 
@@ -33,7 +32,7 @@ impl Tunnel {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let opened = Arc::clone(&opened);
-                // Whatever breaks here is seen by the one who asks.
+                // The client sees any failure.
                 thread::spawn(move || drop(connect(client, &opened)));
             }
         });
@@ -51,7 +50,7 @@ fn connect(mut client: TcpStream, opened: &AtomicUsize) -> io::Result<()> {
     join(client, server)
 }
 
-/// What a node named by nobody would program for the API server's own Service, on a machine that trusts no authority.
+/// `render` for the API server's own Service and an unknown node, without trusted authorities.
 fn render(arguments: &[&str], kubeconfig: Option<&str>) -> Vec<String> {
     let mut program = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
     program.args(["render", "--node=none", "-o=save"]);
@@ -70,21 +69,21 @@ fn render(arguments: &[&str], kubeconfig: Option<&str>) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// A file in `folder`.
+/// Writes a file in `folder`; returns its path.
 fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// The administrator's kubeconfig, with its files' contents in it.
+/// The administrator's kubeconfig, with the contents of its files inline.
 fn administrator() -> Value {
     let text = ok(&["config", "view", "--raw", "--flatten", "-o=json"]);
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
-fn ways_of_kubectl_lead_to_the_api_server() {
+fn every_way_of_kubectl_to_the_api_server_works() {
     let given = variable("KUBECONFIG");
     let wanted = render(&["--kubeconfig", &given], None);
     assert!(!wanted.is_empty());
@@ -95,7 +94,7 @@ fn ways_of_kubectl_lead_to_the_api_server() {
         assert_eq!(render(arguments, kubeconfig), wanted);
     };
 
-    // `KUBECONFIG`, which may name several files that each tell a part.
+    // `KUBECONFIG`, which may list several files with a part each.
     same(&[], Some(&given));
     let whole = administrator();
     let parts = [
@@ -111,25 +110,24 @@ fn ways_of_kubectl_lead_to_the_api_server() {
     });
     same(&[], Some(&parts.join(":")));
 
-    // Another address, where nobody asks who we are.
+    // Another address, which needs no credentials.
     let proxy = Proxy::start(&given);
     same(&["--master", &format!("http://{}", proxy.address)], None);
     same(&["--master", &server(), "--kubeconfig", &given], None);
 
-    // A certificate that nobody checks.
+    // A server certificate that is not checked.
     let mut trusting = whole.clone();
     let cluster = &mut trusting["clusters"][0]["cluster"];
     *cluster = json!({"server": cluster["server"], "insecure-skip-tls-verify": true});
     same(&["--kubeconfig", &file("trusting", &trusting)], None);
 
-    // A proxy.
     let tunnel = Tunnel::start();
     let mut through = whole.clone();
     through["clusters"][0]["cluster"]["proxy-url"] = tunnel.url.as_str().into();
     same(&["--kubeconfig", &file("through", &through)], None);
     assert!(tunnel.opened.load(Ordering::Relaxed) > 0);
 
-    // Credentials that a command makes.
+    // Credentials from a command (`exec`).
     let namespace = Namespace::new();
     let account = Account::new(&namespace.0, "asked");
     account.allow();

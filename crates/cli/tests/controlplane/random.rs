@@ -1,11 +1,11 @@
-//! Random clusters that a real API server takes: a few Nodes, Services of all sorts, slices, policies, drains.
+//! Random clusters that a real API server accepts.
 
 use serde_json::{Map, Value, json};
 
 /// The namespace of random clusters.
 pub(crate) const NAMESPACE: &str = "random";
 
-/// A source of chance that gives the same for the same number.
+/// A random number generator with a fixed sequence for each seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -13,7 +13,6 @@ impl Dice {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `sides`.
     fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,7 +20,7 @@ impl Dice {
         usize::try_from((self.0 >> 11) % sides as u64).unwrap()
     }
 
-    /// The numbers below `count`, in any order.
+    /// The numbers below `count` in random order.
     pub(crate) fn shuffled(&mut self, count: usize) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..count).collect();
         for at in 1..count {
@@ -30,7 +29,7 @@ impl Dice {
         numbers
     }
 
-    /// Whether something of `percent` happens.
+    /// True with a probability of `percent`.
     fn is(&mut self, percent: usize) -> bool {
         self.roll(100) < percent
     }
@@ -42,7 +41,7 @@ impl Dice {
 
 const ZONES: [&str; 3] = ["a", "b", "c"];
 
-/// What annotations of ours may ask for.
+/// Annotations of Services.
 const ASKED: [(&str, &str); 6] = [
     ("weights", "node=80,zone=15,*=5"),
     ("weights", "zone=90,*=10"),
@@ -52,7 +51,7 @@ const ASKED: [(&str, &str); 6] = [
     ("policy", "named"),
 ];
 
-/// The objects of a cluster, with the collection that each belongs to.
+/// The objects of a cluster, each with the path of its collection.
 pub(crate) fn cluster(seed: u64) -> Vec<(String, Value)> {
     let mut dice = Dice::new(seed);
     let nodes = 2 + dice.roll(4);
@@ -221,7 +220,7 @@ fn policies(dice: &mut Dice, objects: &mut Vec<(String, Value)>) {
         objects.push((path, object("TopologyPolicy", metadata, spec)));
     }
     if dice.is(40) {
-        let team = dice.of(&["x", "nobody"]);
+        let team = dice.of(&["x", "unused"]);
         let mut spec = json!({"mode": "Weighted", "priority": dice.roll(1000), "levels": levels(50 + dice.roll(50))});
         if dice.is(50) {
             let selector = json!({"matchLabels": {"team": team}});

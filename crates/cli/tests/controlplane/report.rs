@@ -1,4 +1,5 @@
-//! The agent's report in a real API server, with the account and the rules of `manifests/base`.
+//! The agent's `TopologyAgent` object in a real API server, with the account and the rules of
+//! `manifests/base`.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use crate::server::{kubectl, kubectl_with, variable};
 const NAMESPACE: &str = "test-report";
 const NODE: &str = "test-report-n1";
 
-/// Two Nodes; the agent's account and a Pod of it on the first; a Service whose only endpoint is on the second.
+/// Two Nodes; the agent's account and Pod on the first; a Service with an endpoint on the second.
 const OBJECTS: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: test-report}}
 ---
@@ -60,7 +61,7 @@ fn manifest(path: &str) -> String {
     format!("{}/../../manifests/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Makes everything, and writes a kubeconfig that is the agent of the first Node and nobody else.
+/// Creates the objects, and writes a kubeconfig for the account of the first Node's agent.
 fn account(folder: &Path) -> String {
     installed();
     let rules = std::fs::read_to_string(manifest("base/agent-account.yaml")).unwrap();
@@ -85,7 +86,7 @@ fn account(folder: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What the agent of the first Node acts by, as it reads the cluster.
+/// The decisions of the first Node's agent.
 fn decided(kubeconfig: &str) -> DecisionSummary {
     let origin = Origin::api(Some(kubeconfig.into()), None);
     let read = origin.read(&Options::default());
@@ -94,8 +95,8 @@ fn decided(kubeconfig: &str) -> DecisionSummary {
         .snapshot;
     let name = ObjectName::new(NAMESPACE, "far");
     let mut aggregate = Aggregate::default();
-    let told = Contribution::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
-    aggregate.replace(&name, told, 0);
+    let contribution = Contribution::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
+    aggregate.replace(&name, contribution, 0);
     aggregate.summarize(&snapshot, 0, NODE)
 }
 
@@ -104,8 +105,8 @@ async fn client(kubeconfig: &str, node: &str) -> StatusClient {
     StatusClient::new(Connection::open(&access).await.unwrap(), node.into())
 }
 
-/// The report of one node in a cluster where 600 policies of one namespace, with names as long as may be, and one of
-/// another namespace decide for a Service each; and each Service gets something else than asked.
+/// The status of one node. 600 policies of one namespace with the longest possible names, and one
+/// policy of another namespace, decide a Service each, and each Service has a fallback.
 fn crowded() -> AgentStatus {
     let spec = "{mode: Hard, levels: [{key: zone}], serviceSelector: {matchLabels: {it: IT}}}";
     let mut text = format!(
@@ -129,8 +130,9 @@ fn crowded() -> AgentStatus {
     let loaded = read_text("crowded", text.as_bytes(), &Options::default()).unwrap();
     let mut aggregate = Aggregate::default();
     for (at, name) in names.iter().enumerate() {
-        let told = Contribution::of(&resolve(&loaded.snapshot, &Viewpoint::new(NODE), name));
-        aggregate.replace(name, told, i64::try_from(at).unwrap() * 1000);
+        let contribution =
+            Contribution::of(&resolve(&loaded.snapshot, &Viewpoint::new(NODE), name));
+        aggregate.replace(name, contribution, i64::try_from(at).unwrap() * 1000);
     }
     let summary = aggregate.summarize(&loaded.snapshot, 0, NODE);
     AgentStatus {
@@ -141,13 +143,13 @@ fn crowded() -> AgentStatus {
     }
 }
 
-/// A field of the object.
+/// A field of the `TopologyAgent` object.
 fn field(path: &str) -> String {
     let output = format!("-o=jsonpath={path}");
     kubectl(&["get", "topologyagent", NODE, &output]).unwrap()
 }
 
-/// The API server takes the largest report there is, and no namespace is pushed out of it.
+/// The API server accepts the largest possible status, which has every namespace.
 async fn takes_the_largest(client: &StatusClient) {
     let crowded = crowded();
     assert!(serde_json::to_vec(&crowded).unwrap().len() <= MAX_REPORT_BYTES);
@@ -164,7 +166,7 @@ async fn takes_the_largest(client: &StatusClient) {
     assert!(fallbacks.any(|one| one.policy.as_ref() == Some(&near)));
 }
 
-/// What an agent reports of such decisions while a kube-proxy runs beside it.
+/// The agent's status while a kube-proxy runs on the node.
 fn with_warning(summary: DecisionSummary) -> AgentStatus {
     AgentStatus {
         version: "0.1.0".to_owned(),
@@ -186,12 +188,12 @@ fn with_warning(summary: DecisionSummary) -> AgentStatus {
 }
 
 #[test]
-fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
+fn an_agent_reports_with_the_rules_of_the_base_and_the_report_is_owned_by_its_node() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = account(folder.path());
     let mut summary = decided(&kubeconfig);
     summary.drains.clear();
-    assert_eq!(summary.policies.len(), 1, "no other decides for a Service");
+    assert_eq!(summary.policies.len(), 1, "one policy decides a Service");
     assert_eq!(
         (summary.policies[0].generation, summary.policies[0].services),
         (1, 1)
@@ -218,7 +220,7 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         let table = kubectl(&["get", "topologyagent", NODE]).unwrap();
         assert!(table.contains("OtherProxy"), "{table}");
 
-        // What is gone from a report is gone from the object; an object that is gone is made again.
+        // A value missing in the status is removed. A deleted object is created again.
         let less = AgentStatus {
             policies: Vec::new(),
             drains: Vec::new(),
@@ -243,7 +245,7 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         let other = client(&kubeconfig, "test-report-n2").await;
         let refused = other.write(&report, false).await.unwrap_err();
         assert!(refused.message.contains("its own Node only"), "{refused}");
-        let unknown = client(&variable("KUBECONFIG"), "test-report-nobody").await;
+        let unknown = client(&variable("KUBECONFIG"), "test-report-unknown").await;
         assert_eq!(
             unknown.write(&report, false).await.unwrap(),
             WriteResult::NoNode

@@ -1,7 +1,7 @@
-//! The agent's account in `manifests/base` may do what agents do, and nothing else.
+//! The rules of the agent's account in `manifests/base` permit exactly the requests of an agent.
 
 mod alone {
-    //! There is one such account.
+    //! Only one test may use the account.
 
     use agent::agent_status::{StatusClient, WriteResult};
     use cluster::api::Phase;
@@ -16,7 +16,7 @@ mod alone {
     const ACCOUNT: &str = "ipvs-topo-agent";
     const NODE: &str = "rules-n1";
 
-    /// The agent's Pod on its Node, and what makes it read namespaces too.
+    /// The agent's Pod on its Node, and a policy that makes the agent read namespaces.
     const OBJECTS: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: rules-n1}}
 ---
@@ -34,7 +34,8 @@ spec:
   levels: [{key: topology.kubernetes.io/zone}, {any: true}]
 ";
 
-    /// What the agent reads, with the map for other Nodes as well as without it: here there is none.
+    /// Reads everything that an agent reads. With the map as source of Nodes an agent also reads
+    /// Nodes, because no map exists.
     fn follow(kubeconfig: &str) {
         let mut follower = Follower::mapped(NODE, kubeconfig);
         follower.until_whole();
@@ -43,7 +44,7 @@ spec:
         });
     }
 
-    /// What the agent writes.
+    /// Writes everything that an agent writes.
     async fn report(kubeconfig: &str) {
         let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
         let client = StatusClient::new(Connection::open(&access).await.unwrap(), NODE.into());
@@ -57,7 +58,7 @@ spec:
     }
 
     #[test]
-    fn its_rules_are_those_that_it_needs() {
+    fn the_rules_are_exactly_those_that_the_agent_needs() {
         let folder = tempfile::tempdir().unwrap();
         based();
         kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
@@ -65,7 +66,7 @@ spec:
         let kubeconfig = hired(ACCOUNT, &bound, folder.path());
         let audit = Audit::of(ACCOUNT);
         follow(&kubeconfig);
-        // To this one the server gives pages only.
+        // This proxy refuses to stream lists, so the agent reads pages.
         let proxy = Proxy::start(&kubeconfig);
         let gate = Gate::before(&proxy.address);
         gate.answer("sendInitialEvents", 422, "", "no lists as streams");

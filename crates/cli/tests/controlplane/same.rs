@@ -1,4 +1,4 @@
-//! The same cluster through the API server and through files is decided in the same way, byte for byte.
+//! Files and the API server with the same cluster give the same output, byte for byte.
 
 mod alone {
     use std::fs;
@@ -15,8 +15,8 @@ mod alone {
     use crate::random::{self, NAMESPACE};
     use crate::server::{Server, kubectl, origin};
 
-    /// How many random clusters are compared, others for each version of the server: about one a second, most of it the
-    /// server's own wait for its cache.
+    /// The number of random clusters, about one per second. Each version of the server has other
+    /// clusters. Most of the time is the server's wait for its cache.
     const CLUSTERS: u64 = 100;
 
     fn read(origin: &Origin, node: &str, now: i64) -> Offline {
@@ -29,7 +29,7 @@ mod alone {
         read.unwrap_or_else(|failure| panic!("{}", failure.message()))
     }
 
-    /// The lines of `render -o save`, of one namespace or of all.
+    /// The lines of `render -o save`, for one namespace or all.
     fn saved(resolved: &Resolved, namespace: Option<&str>) -> String {
         let ours = |one: &&topology_core::resolve::ResolvedServer| {
             namespace.is_none_or(|namespace| *one.service.namespace == *namespace)
@@ -38,8 +38,8 @@ mod alone {
         save::save(&servers.map(|one| &one.server).collect::<Vec<_>>())
     }
 
-    /// `render -o json`; a server's objects have no file and no line, so those of warnings are taken out.
-    fn told(resolved: Resolved, node: &str) -> String {
+    /// `render -o json` without file and line in warnings, which objects of a server do not have.
+    fn json_of(resolved: Resolved, node: &str) -> String {
         let mut view: NodeView = resolved.view(node);
         for warning in &mut view.warnings {
             let place = (warning.file.take(), warning.line.take());
@@ -59,7 +59,8 @@ mod alone {
         names
     }
 
-    /// Compares what the server says with the file at `path`, from every node. Returns what the server said.
+    /// Compares the API server with the file at `path`, from every node. Returns the server's
+    /// state.
     fn same(what: &str, path: &Path, now: i64) -> Offline {
         let file = Origin::Files(path.to_owned());
         let mut through_server = read(&origin(), "none", now);
@@ -72,7 +73,11 @@ mod alone {
             }
             let (one, other) = (through_server.resolve(), through_file.resolve());
             assert_eq!(saved(&one, None), saved(&other, None), "{what} from {name}");
-            assert_eq!(told(one, &name), told(other, &name), "{what} from {name}");
+            assert_eq!(
+                json_of(one, &name),
+                json_of(other, &name),
+                "{what} from {name}"
+            );
         }
         through_server
     }
@@ -126,7 +131,7 @@ mod alone {
                 server.written().await
             });
             fs::write(&path, written.to_string()).unwrap();
-            // After every drain has begun.
+            // All drains have begun at this time.
             let now = jiff::Timestamp::now().as_millisecond();
             let what = format!("cluster {seed}");
             let through_server = same(&what, &path, now);
@@ -136,14 +141,14 @@ mod alone {
         }
     }
 
-    /// Applies an example. What was written by `kubectl get` cannot be applied in every part; Pods decide nothing here.
+    /// Applies an example. kubectl refuses some Pods of `list`, which do not affect the result.
     fn apply(example: &Path) {
         let folder = tempfile::tempdir().unwrap();
         for file in fs::read_dir(example).unwrap() {
             let file = file.unwrap();
             let mut text = fs::read_to_string(file.path()).unwrap();
             if is_oldest() {
-                // Only since 1.34 there is another word for the traffic distribution.
+                // These values of `trafficDistribution` exist since Kubernetes 1.34.
                 for word in ["PreferSameZone", "PreferSameNode"] {
                     text = text.replace(word, "PreferClose");
                 }
@@ -159,14 +164,13 @@ mod alone {
         );
     }
 
-    /// How many Services there are.
     fn services(written: &Value) -> usize {
         let items = written.pointer("/items").and_then(Value::as_array).unwrap();
         let kinds = items.iter().filter_map(|item| item.get("kind"));
         kinds.filter(|kind| **kind == "Service").count()
     }
 
-    /// What was given to the server, as a list.
+    /// The objects that were sent to the server, as a list.
     fn original(objects: &[(String, Value)]) -> Value {
         let namespace = json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -180,7 +184,7 @@ mod alone {
         json!({"apiVersion": "v1", "kind": "List", "items": items})
     }
 
-    /// What the server fills in decides nothing: the objects as they were made give the same virtual servers.
+    /// The sent objects, without defaults of the server, give the same virtual servers.
     fn as_made(what: &str, mut through_server: Offline, path: &Path, now: i64) {
         through_server.me.node = "n0".into();
         let through_file = read(&Origin::Files(path.to_owned()), "n0", now);

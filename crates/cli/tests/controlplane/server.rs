@@ -1,4 +1,4 @@
-//! The API server as these tests use it: emptied, filled, and written out.
+//! Empties, fills and reads the API server.
 
 use std::io::{Seek as _, Write as _};
 use std::process::Command;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::kubectl::established;
 
-/// Every collection that matters, those of a namespace for all namespaces.
+/// Every relevant collection, over all namespaces.
 const COLLECTIONS: [&str; 8] = [
     "/api/v1/nodes",
     "/api/v1/services",
@@ -23,24 +23,22 @@ const COLLECTIONS: [&str; 8] = [
     "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
 ];
 
-/// What the runner says about the control plane.
+/// An environment variable that `cargo xtask controlplane test` sets.
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask controlplane test`"))
 }
 
-/// The API server as the agent finds it.
 pub(crate) fn origin() -> Origin {
     Origin::api(Some(variable("KUBECONFIG").into()), None)
 }
 
-/// Runs kubectl.
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
     run(command.arg("kubectl").args(arguments))
 }
 
-/// Runs kubectl on objects, which it reads with `-f -`.
+/// Runs kubectl with `objects` on standard input.
 pub(crate) fn kubectl_with(objects: &str, arguments: &[&str]) -> Result<String, String> {
     let mut input = tempfile::tempfile().unwrap();
     input.write_all(objects.as_bytes()).unwrap();
@@ -49,7 +47,7 @@ pub(crate) fn kubectl_with(objects: &str, arguments: &[&str]) -> Result<String, 
     run(command.arg("kubectl").args(arguments).stdin(input))
 }
 
-/// Runs our own program for the control plane.
+/// Runs `cargo xtask controlplane`.
 pub(crate) fn xtask(arguments: &[&str]) {
     let mut command = Command::new(variable("CONTROLPLANE_XTASK"));
     run(command.arg("controlplane").args(arguments)).unwrap();
@@ -65,7 +63,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// The API server without the controllers that would change what tests write.
+/// The API server, without controllers that would change the objects of tests.
 pub(crate) struct Server {
     api: Connection,
 }
@@ -81,7 +79,7 @@ impl Server {
         Self { api }
     }
 
-    /// Removes everything that decides, but what the API server itself needs.
+    /// Deletes everything that affects decisions, except the API server's own objects.
     pub(crate) async fn empty(&self) {
         for namespace in self.namespaces().await {
             for collection in [
@@ -103,7 +101,7 @@ impl Server {
         }
     }
 
-    /// The namespaces that tests may have filled: all but that of the API server's own Service.
+    /// All namespaces except `default`, which has the API server's own Service.
     async fn namespaces(&self) -> Vec<String> {
         let listed = self.api.list("/api/v1/namespaces").await.unwrap();
         let items = listed.pointer("/items").and_then(Value::as_array).unwrap();
@@ -114,7 +112,7 @@ impl Server {
         names.filter(own).map(str::to_owned).collect()
     }
 
-    /// Makes objects, many at a time. Each says where it belongs.
+    /// Creates objects in parallel. Each has the path of its collection.
     pub(crate) async fn fill(&self, objects: Vec<(String, Value)>) {
         let mut tasks = JoinSet::new();
         for (path, object) in objects {
@@ -126,7 +124,7 @@ impl Server {
         }
     }
 
-    /// Makes a namespace, if it is not there.
+    /// Creates a namespace if it is missing.
     pub(crate) async fn namespace(&self, name: &str, labels: &Value) {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         let made = self.api.create("/api/v1/namespaces", &object).await;
@@ -137,7 +135,7 @@ impl Server {
         );
     }
 
-    /// Everything that the server has, as `kubectl get -o json` would write it.
+    /// All objects, as in `kubectl get -o json`.
     pub(crate) async fn written(&self) -> Value {
         let mut items = Vec::new();
         for collection in COLLECTIONS {
@@ -166,7 +164,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks again while the server is busy: the store of a kind that has just been installed begins so.
+/// Retries while the server is busy, for example with the storage of a new CRD.
 async fn patient<T>(ask: impl AsyncFn() -> Result<T, ApiError>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -177,7 +175,7 @@ async fn patient<T>(ask: impl AsyncFn() -> Result<T, ApiError>) -> T {
     }
 }
 
-/// The same for making an object, in a task of its own.
+/// Creates an object in its own task.
 async fn create(api: Connection, path: String, object: Value) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while let Err(error) = api.create(&path, &object).await {

@@ -1,4 +1,5 @@
-//! A Service of ten thousand endpoints: in whatever order its slices come, and wherever they go, the same is programmed.
+//! A Service of ten thousand endpoints. The result does not depend on the order of its slices, or
+//! on slices that change their Service.
 
 use cli::args::ServiceArgs;
 use cli::offline::{Offline, Resolved};
@@ -13,13 +14,13 @@ use crate::kubectl::{Namespace, variable};
 use crate::random::Dice;
 use crate::server::origin;
 
-/// The most endpoints that a slice of Kubernetes' own controller has, and as many slices.
+/// The maximum of endpoints in a slice of Kubernetes' own controller, and the number of slices.
 const HUNDRED: usize = 100;
 
-/// How often they come, each time in another order.
+/// The number of runs, each with another order.
 const ORDERS: u64 = 4;
 
-/// A cluster of three Nodes in three zones, and two Services, the first of them large.
+/// Three Nodes in three zones, and two Services, the first with many endpoints.
 struct Cluster {
     namespace: Namespace,
     api: Connection,
@@ -60,7 +61,7 @@ impl Cluster {
         )
     }
 
-    /// A slice of the large Service.
+    /// A slice of the Service with many endpoints.
     fn slice(&self, number: usize) -> Value {
         let endpoint = |at: usize| {
             let zone = ["a", "b", "c", "c"][(number + at) % 4];
@@ -86,7 +87,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until Services have so many endpoints.
+    /// Waits until the Services have these numbers of endpoints.
     fn wait(&self, follower: &mut Follower, counts: [usize; 2]) {
         follower.until(&format!("{counts:?} endpoints"), |me| {
             let count = |name: &str| -> usize {
@@ -98,7 +99,7 @@ impl Cluster {
         });
     }
 
-    /// What `render` prints of both Services, in two forms.
+    /// `render` of both Services, in two formats.
     fn rendered(&self, servers: Vec<ResolvedServer>) -> [String; 2] {
         let ours = |one: &ResolvedServer| *one.service.namespace == *self.namespace.0;
         let servers: Vec<ResolvedServer> = servers.into_iter().filter(ours).collect();
@@ -111,7 +112,7 @@ impl Cluster {
         [lines, print::json(&resolved.view("any")).unwrap()]
     }
 
-    /// What an agent has after all that it heard.
+    /// The output of an agent that has watched all changes.
     fn followed(&self, follower: &Follower) -> [String; 2] {
         let me = Viewpoint {
             now: Some(0),
@@ -125,7 +126,7 @@ impl Cluster {
         self.rendered(servers.collect())
     }
 
-    /// What one has who reads it now.
+    /// The output after reading everything now.
     fn read(&self) -> [String; 2] {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
@@ -160,11 +161,11 @@ fn ten_thousand_endpoints_in_any_order_and_a_slice_that_changes_its_service() {
     }
     let first = &seen[0];
     assert!(first[0].lines().count() > HUNDRED * HUNDRED / 2);
-    assert!(seen.iter().all(|one| one == first), "the order decides");
     assert!(
-        *first == cluster.read(),
-        "who reads it now sees something else"
+        seen.iter().all(|one| one == first),
+        "the order must not matter"
     );
+    assert!(*first == cluster.read(), "a new read must give the same");
 
     let moved = json!({"metadata": {"labels": {"kubernetes.io/service-name": "other"}}});
     let path = format!("{}/large-7", cluster.slices());
@@ -174,7 +175,7 @@ fn ten_thousand_endpoints_in_any_order_and_a_slice_that_changes_its_service() {
     cluster.wait(&mut follower, [HUNDRED * (HUNDRED - 1), HUNDRED]);
     assert!(
         cluster.followed(&follower) == cluster.read(),
-        "who followed the move sees something else"
+        "the watching agent must give the same"
     );
     for zone in ["a", "b", "c"] {
         let path = format!("/api/v1/nodes/{}", cluster.node(zone));

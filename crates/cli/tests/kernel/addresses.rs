@@ -1,10 +1,10 @@
-//! An address that the node gets or loses is acted on at once, without waiting for the periodic check.
+//! The agent handles an address that the node gains or loses at once, without the periodic check.
 
 use crate::agent::{Node, wait_kernel};
 use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, web};
 
-/// A node whose next check is too far away to help.
+/// A node whose next periodic check is after the end of the test.
 fn node() -> Node {
     let ranges = "10.96.0.0/12,fd00:10:96::/112";
     let node = Node::new().with(&["--service-cidr", ranges, "--check-period", "1h"]);
@@ -25,7 +25,7 @@ const OTHER: [&str; 2] = [
 ];
 
 #[test]
-fn t03_a_service_address_that_the_node_gets_is_given_up_at_once_and_taken_back() {
+fn t03_a_service_address_on_the_node_is_removed_at_once_and_later_restored() {
     let _lab = Lab::new();
     let mut node = node();
     node.start();
@@ -54,7 +54,7 @@ fn d2_when_the_node_changes_its_address_the_routes_follow() {
     let from = |address: &str| format!("local 10.96.0.0/12 dev lo scope host src {address}");
     assert_eq!(routes().trim(), from("192.168.10.11"));
     sh("ip addr add 192.168.20.5/24 dev eth0");
-    // The kernel takes the route away together with the address that it sends from.
+    // The kernel removes the route together with its source address.
     sh("ip addr del 192.168.10.11/24 dev eth0");
     wait_until("the route from the other address", || {
         routes().trim() == from("192.168.20.5")

@@ -1,4 +1,4 @@
-//! The agent's process and the folder it reads, and what the kernel holds by ipvsadm's word.
+//! The agent's process, its input folder, and the kernel's state as ipvsadm shows it.
 
 use std::fs;
 use std::io::PipeWriter;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::lab::{Process, sh, succeeds, wait_until};
 
-/// A folder with YAML, a state directory, and at most one agent at a time.
+/// A folder with YAML, a state directory, and at most one running agent.
 pub(crate) struct Node {
     folder: TempDir,
     arguments: Vec<String>,
@@ -29,38 +29,37 @@ impl Node {
         }
     }
 
-    /// The same with more arguments for the agent.
     pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
         self.arguments
             .extend(arguments.iter().map(|&argument| argument.to_owned()));
         self
     }
 
-    /// Writes a file of the cluster, as an editor does: aside, then renamed.
+    /// Writes a file of the cluster as an editor does: writes a temporary file and renames it.
     pub(crate) fn write(&self, file: &str, text: &str) {
         let aside = self.path(".aside");
         fs::write(&aside, text).unwrap();
         fs::rename(aside, self.path("cluster").join(file)).unwrap();
     }
 
-    /// Removes a file of the cluster, if it is there.
+    /// Removes a file of the cluster, if it exists.
     pub(crate) fn remove(&self, file: &str) {
         drop(fs::remove_file(self.path("cluster").join(file)));
     }
 
-    /// Starts the agent and waits for the end of its first pass.
+    /// Starts the agent and waits for its first pass.
     pub(crate) fn start(&mut self) {
         self.launch(&[]);
         self.wait_ready();
     }
 
-    /// Starts the agent with further arguments and does not wait.
+    /// Starts the agent with further arguments, without waiting.
     pub(crate) fn launch(&mut self, more: &[&str]) {
         let command = self.command(more);
         self.process = Some(Process::spawn(command));
     }
 
-    /// Starts the agent so that it reads the cluster from what is returned, until that is closed.
+    /// Starts an agent that reads the cluster from the returned pipe until the pipe is closed.
     pub(crate) fn launch_reading(&mut self) -> PipeWriter {
         let (reader, writer) = std::io::pipe().unwrap();
         let mut command = self.command_on(Path::new("-"), &[]);
@@ -69,7 +68,7 @@ impl Node {
         writer
     }
 
-    /// Starts the agent where its programs (nft, modprobe) are looked for in `path`.
+    /// Starts the agent with `path` as `PATH`, for nft and modprobe.
     pub(crate) fn launch_with_path(&mut self, path: &str) {
         let mut command = self.command(&[]);
         command.env("PATH", path);
@@ -83,7 +82,7 @@ impl Node {
         self.process = Some(Process::spawn(command));
     }
 
-    /// Starts the agent as root with no capabilities but those that `setpriv` lets through.
+    /// Starts the agent as root with only these capabilities.
     pub(crate) fn launch_confined(&mut self, capabilities: &str) {
         let agent = self.command(&[]);
         let mut command = Command::new("setpriv");
@@ -110,7 +109,7 @@ impl Node {
     }
 
     fn command_on(&self, cluster: &Path, more: &[&str]) -> Command {
-        // Found before the child's PATH is changed.
+        // Resolved before the child's PATH changes.
         let program = sh("command -v ipvs-topo");
         let mut command = Command::new(program.trim());
         command.arg("agent").arg("--cluster").arg(cluster);
@@ -133,14 +132,13 @@ impl Node {
         command
     }
 
-    /// Waits for the end of the agent's first pass.
     pub(crate) fn wait_ready(&self) {
         wait_until("the agent's first pass", || {
             self.log().contains("first pass done")
         });
     }
 
-    /// Waits until the agent's first pass is done, or until it has ended, and then says how.
+    /// Waits for the agent's first pass or its exit; returns the exit status.
     pub(crate) fn ready_or_dead(&mut self) -> Option<ExitStatus> {
         let mut status = None;
         wait_until("the agent's first pass or its end", || {
@@ -153,14 +151,14 @@ impl Node {
         status
     }
 
-    /// Waits until nothing is pending: what `diff` would do is nothing.
+    /// Waits until `diff` is empty.
     pub(crate) fn wait_quiet(&self) {
         let socket = self.socket();
         let command = format!("ipvs-topo diff --socket {}", socket.display());
         wait_until("the agent to have nothing to do", || succeeds(&command));
     }
 
-    /// Takes over the files of a folder.
+    /// Copies the files of a folder into the cluster.
     pub(crate) fn copy(&self, folder: &Path) {
         sh(&format!(
             "cp -r {}/. {}",
@@ -169,19 +167,19 @@ impl Node {
         ));
     }
 
-    /// Waits for the agent's end.
+    /// Waits for the agent's exit.
     pub(crate) fn wait_end(&mut self) -> ExitStatus {
         let mut process = self.process.take().expect("a running agent");
         process.wait()
     }
 
-    /// Kills the agent as `kill -9` does.
+    /// Kills the agent with SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.process = None;
         self.forget_log();
     }
 
-    /// Ends the agent with SIGTERM; it must exit with 0.
+    /// Stops the agent with SIGTERM; it must exit with 0.
     pub(crate) fn stop(&mut self) {
         let id = self.process.as_ref().expect("a running agent").id();
         sh(&format!("kill -TERM {id}"));
@@ -196,13 +194,12 @@ impl Node {
         self.forget_log();
     }
 
-    /// The agent's process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.as_ref().expect("a running agent").id()
     }
 
-    /// Pages that processes which the agent started, and which have ended, asked the kernel for: it stays as long as
-    /// none is started (`cminflt`, proc(5)).
+    /// Page faults of exited child processes of the agent (`cminflt`, proc(5)). Constant while the
+    /// agent starts no process.
     pub(crate) fn childrens_faults(&self) -> u64 {
         let id = self.id();
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
@@ -210,24 +207,24 @@ impl Node {
         fields.split_whitespace().nth(8).unwrap().parse().unwrap()
     }
 
-    /// What the agent has logged since its start.
+    /// The agent's log since the last [`Self::forget_log`].
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// So that the next agent's log stands alone.
+    /// Clears the log before the next agent starts.
     pub(crate) fn forget_log(&self) {
         drop(fs::remove_file(self.path("log")));
     }
 
-    /// Waits until the log holds `words`.
+    /// Waits until the log contains `words`.
     pub(crate) fn wait_log(&self, words: &str) {
         wait_until(&format!("{words:?} in the log:\n{}", self.log()), || {
             self.log().contains(words)
         });
     }
 
-    /// The one line of the log that holds `words`.
+    /// The line of the log that contains `words`; there must be exactly one.
     pub(crate) fn only_line(&self, words: &str) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().filter(|line| line.contains(words)).collect();
@@ -235,17 +232,15 @@ impl Node {
         lines[0].to_owned()
     }
 
-    /// The agent's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.path("agent.sock")
     }
 
-    /// The folder of the agent's record.
+    /// The folder of the ownership record.
     pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
-    /// The folder of the cluster's files.
     pub(crate) fn cluster(&self) -> PathBuf {
         self.path("cluster")
     }
@@ -258,13 +253,13 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Whatever goes wrong here must not hide what went wrong before.
+            // A failure here must not hide the test's own failure.
             let table = Command::new("ipvsadm").arg("-Sn").output();
             let table = table.map_or_else(
                 |error| error.to_string(),
                 |output| String::from_utf8_lossy(&output.stdout).into_owned(),
             );
-            // The end of a long output is all that is shown of it.
+            // cargo shows only the end of a long output.
             let table: String = table.split_inclusive('\n').take(100).collect();
             eprintln!(
                 "--- the agent's log:\n{}--- ipvsadm -Sn:\n{table}",
@@ -284,7 +279,7 @@ pub(crate) fn kernel() -> Vec<String> {
     lines
 }
 
-/// Waits until the kernel holds exactly `lines` (sorted here).
+/// Waits until the kernel has exactly `lines`, in any order.
 pub(crate) fn wait_kernel(lines: &[&str]) {
     let mut wanted: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
     wanted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Connection tracking entries of UDP Services: with very many ports, and at several addresses of both families.
+//! Connection tracking entries of UDP Services: many ports, several addresses, both families.
 
 use std::net::{IpAddr, UdpSocket};
 use std::time::Instant;
@@ -8,12 +8,12 @@ use crate::lab::{Lab, Place, sh, wait_until};
 use crate::yaml::{NODES, Service, slice, web};
 
 const PORTS: u16 = 2_000;
-/// For so many of the ports there is an entry without an IPVS connection.
+/// Number of ports with an entry that no IPVS connection owns.
 const UNOWNED: u16 = 20;
 const HEALTHZ: &str = "127.0.0.1:10999";
 const METRICS: &str = "127.0.0.1:10998";
 
-/// Entries whose server is `server`.
+/// Number of entries with replies from `server`.
 fn tracked(server: &Place) -> usize {
     let list = sh("conntrack -L -p udp --orig-dst 10.96.0.10 2>/dev/null");
     list.matches(&format!("src={} ", server.v4)).count()
@@ -23,7 +23,7 @@ fn tracked(server: &Place) -> usize {
 fn ask(from: IpAddr) {
     let socket = UdpSocket::bind((from, 40_000)).unwrap();
     for port in 1..=PORTS {
-        // A refusal of an earlier datagram is told by a later one.
+        // A later send returns the error of an earlier datagram.
         while socket
             .send_to(b"who are you", ("10.96.0.10", port))
             .is_err()
@@ -31,21 +31,22 @@ fn ask(from: IpAddr) {
     }
 }
 
-/// Adds entries that no IPVS connection owns: the kernel deletes its own with the real server (since Linux 5.9).
+/// Adds entries that no IPVS connection owns. Since Linux 5.9 the kernel deletes its own entries
+/// together with the real server.
 fn track_unowned(client: &Place, server: &Place) {
     for port in 1..=UNOWNED {
         track(client, "10.96.0.10", server, port);
     }
 }
 
-/// Adds an entry of a datagram to `service`, which `server` answered at the same port.
+/// Adds an entry of a datagram to `service`, with a reply from `server` and the same port.
 fn track(client: &Place, service: &str, server: &Place, port: u16) {
     let (client, server) = if service.contains(':') {
         (client.v6, server.v6)
     } else {
         (client.v4, server.v4)
     };
-    // Of no two addresses the same: answers of one server have to differ by the client's port.
+    // Unique for each address: replies of one server must differ in the client's port.
     let last = service.rsplit(['.', ':']).next().unwrap();
     let from = 50_000 + last.parse::<u16>().unwrap();
     sh(&format!(
@@ -54,7 +55,7 @@ fn track(client: &Place, service: &str, server: &Place, port: u16) {
     ));
 }
 
-/// How many entries there are of datagrams to `service`.
+/// Number of entries of datagrams to `service`.
 fn tracked_to(service: &str) -> usize {
     let family = if service.contains(':') {
         "ipv6"
@@ -67,14 +68,14 @@ fn tracked_to(service: &str) -> usize {
     list.lines().count()
 }
 
-/// The answer's first line to `GET /livez`.
+/// The status code of `GET /livez`.
 fn livez() -> String {
     sh(&format!(
         "curl -s -o /dev/null -w '%{{http_code}}' http://{HEALTHZ}/livez"
     ))
 }
 
-/// What `/metrics` says of the cleaning of IPv4 entries.
+/// The value of a metric about deleting IPv4 entries.
 fn metric(name: &str) -> u32 {
     let all = sh(&format!("curl -s http://{METRICS}/metrics"));
     let name = format!("kubeproxy_conntrack_reconciler_{name}{{ip_family=\"IPv4\"}} ");
@@ -83,7 +84,7 @@ fn metric(name: &str) -> u32 {
 }
 
 #[test]
-fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_beside_the_loop() {
+fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_outside_the_main_loop() {
     let mut lab = Lab::new();
     let (client, one, two) = (lab.pod(), lab.pod(), lab.pod());
     sh("sysctl -qw net.netfilter.nf_conntrack_udp_timeout=600");
@@ -122,17 +123,17 @@ fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_beside_the_loop() {
     let dumps = metric("sync_duration_seconds_count");
     let deleted = metric("deleted_entries_total");
     eprintln!("{dumps} dumps, {deleted} deletions");
-    // Six chunks of steps go to the kernel, and each may be a batch.
+    // The steps are written in six chunks, each with at most one dump.
     assert!((1..=6).contains(&dumps), "{dumps}");
     assert!(deleted >= u32::from(UNOWNED), "{deleted}");
 }
 
 const A: [&str; 2] = ["10.96.0.10", "fd00:10:96::10"];
 const B: [&str; 2] = ["10.96.0.11", "fd00:10:96::11"];
-/// Of no Service.
+/// Addresses of no Service.
 const NEITHER: [&str; 2] = ["10.96.0.12", "fd00:10:96::12"];
 
-/// The slices of both families of the Services, whose endpoints are these.
+/// Slices of both families for Services with these endpoints.
 fn slices(pods: [(&str, &Place); 2]) -> String {
     let ports = [("UDP", 53, 53), ("UDP", 54, 54)];
     let of = |(service, pod): (&str, &Place)| {
@@ -153,7 +154,7 @@ fn track_all(client: &Place, service: [&str; 2], server: &Place) {
 }
 
 #[test]
-fn d13_entries_of_one_and_of_several_addresses_are_deleted_in_both_families_and_no_others() {
+fn d13_entries_of_one_and_of_several_addresses_are_the_only_ones_deleted_in_both_families() {
     let mut lab = Lab::new();
     let (client, one, two) = (lab.pod(), lab.pod(), lab.pod());
     let ranges = "10.96.0.0/12,fd00:10:96::/112";
@@ -175,12 +176,12 @@ fn d13_entries_of_one_and_of_several_addresses_are_deleted_in_both_families_and_
     let left = |service: [&str; 2]| service.map(tracked_to);
     assert_eq!([A, B, NEITHER].map(left), [[2, 2]; 3]);
 
-    // Two ports of one address: the kernel is asked for the address.
+    // Two ports of one address: the agent dumps the entries of that address.
     node.write("slices.yaml", &slices([("a", &two), ("b", &one)]));
     wait_until("no entry of a", || left(A) == [0, 0]);
     assert_eq!([B, NEITHER].map(left), [[2, 2]; 2]);
 
-    // Two addresses: it is asked for the family.
+    // Two addresses: the agent dumps the entries of the family.
     track_all(&client, A, &two);
     node.write("slices.yaml", &slices([("a", &one), ("b", &two)]));
     wait_until("no entry of a and b", || [A, B].map(left) == [[0, 0]; 2]);

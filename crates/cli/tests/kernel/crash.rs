@@ -1,5 +1,5 @@
-//! `kill -9` after every single write: the next agent converges, nothing is duplicated, and
-//! connections of real servers that the change does not concern never notice (T06).
+//! SIGKILL after each single write: the next agent converges without duplicates, and connections of
+//! unchanged real servers continue (T06).
 
 use std::os::unix::process::ExitStatusExt as _;
 
@@ -7,7 +7,7 @@ use crate::agent::{Node, kernel};
 use crate::lab::{Lab, other_end, sh, talk, wait_until};
 use crate::yaml::{NODES, Service, slice};
 
-/// What one Service has of ports: few, because every write of a change is a run of its own.
+/// Few ports of each Service, because each write of a change is a run of its own.
 const TCP: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
 const UDP: &[(&str, u16, u16)] = &[("UDP", 53, 5353)];
 
@@ -33,7 +33,7 @@ fn write_first(node: &Node, kept: &str) {
     write(node, "gone", "203.0.113.9", UDP, &["10.244.1.9 n1"]);
 }
 
-/// A new Service, a vanished one, and a real server that comes (and goes on the way back).
+/// A new Service, a deleted one, and a real server that is added (and removed on the way back).
 fn write_second(node: &Node, kept: &str) {
     let new = ["10.244.1.8 n1", "10.244.3.2 n3"];
     node.remove("gone.yaml");
@@ -41,7 +41,7 @@ fn write_second(node: &Node, kept: &str) {
     write(node, "new", "203.0.113.7", TCP, &new);
 }
 
-/// What the agent is answerable for, as other programs see it.
+/// The objects that the agent owns, as other programs show them.
 fn everything() -> String {
     let tables =
         ["ip", "arp"].map(|family| sh(&format!("nft list table {family} ipvs-topo 2>&1 || true")));
@@ -49,8 +49,8 @@ fn everything() -> String {
     format!("{}\n{}{routes}", kernel().join("\n"), tables.concat())
 }
 
-/// Starts an agent that dies after so many writes, then one that lives.
-/// Returns whether the first one died.
+/// Starts an agent that is killed after `after` writes, then a second agent. Returns whether the
+/// first one was killed.
 fn die_and_heal(node: &mut Node, after: u32) -> bool {
     node.forget_log();
     node.launch(&["--crash-after", &after.to_string()]);
@@ -64,7 +64,7 @@ fn die_and_heal(node: &mut Node, after: u32) -> bool {
 }
 
 #[test]
-fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
+fn t06_the_next_start_repairs_a_kill_after_any_write() {
     let mut lab = Lab::new();
     let (client, pod) = (lab.pod(), lab.pod());
     let listener = pod.listen(8080);
@@ -96,7 +96,8 @@ fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
     let second = everything();
     node.kill();
 
-    // There and back, each time dying one write later, until neither way has so many writes.
+    // Alternates between the states, each time with one more write before the kill, until neither
+    // change has so many writes.
     let states = [
         (&first, write_first as fn(&Node, &str)),
         (&second, write_second),

@@ -1,4 +1,4 @@
-//! Endpoints that leave finish what they have.
+//! Connections of removed endpoints continue until they are closed or the deadline is over.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -30,7 +30,7 @@ fn real(pod: &Place, weight: u32) -> String {
     format!("-a -t 10.96.0.10:80 -r {}:8080 -m -w {weight}", pod.v4)
 }
 
-/// State and seconds left of a real server, as `status` shows them.
+/// State and remaining seconds of a real server, from `status`.
 fn shown(node: &Node, pod: &Place) -> (String, Option<u64>) {
     let socket = node.socket();
     let status = sh(&format!(
@@ -48,7 +48,7 @@ fn shown(node: &Node, pod: &Place) -> (String, Option<u64>) {
 }
 
 #[test]
-fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere() {
+fn pain_04_a_connection_of_a_draining_endpoint_continues_and_new_ones_go_elsewhere() {
     let mut lab = Lab::new();
     let (mut node, client, stays, leaves) = setup(&mut lab, &[]);
     let _leaving = leaves.spawn(&format!(
@@ -75,10 +75,10 @@ fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere
     assert!(answers.contains("\"stays\":20"), "{answers}");
     assert!(
         sh("ipvsadm -Ln").contains("Masq    0      1"),
-        "the old connection still stands"
+        "the old connection continues"
     );
 
-    // It comes back: the weight is raised again, the connection never noticed.
+    // When the endpoint returns, its weight is raised, and the connection continues.
     endpoints(&node, &[&stays, &leaves]);
     wait_kernel(&[
         "-A -t 10.96.0.10:80 -s wrr",
@@ -97,13 +97,13 @@ fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere
     ]);
 
     drop(held);
-    // The kernel keeps the closing connection for a while (FIN_WAIT, TIME_WAIT: two minutes), so
-    // only its deletion at the deadline is waited for, in another test.
+    // The kernel keeps the closed connection for up to two minutes (FIN_WAIT, TIME_WAIT). Another
+    // test checks the deletion at the deadline.
     assert!(kernel().contains(&real(&leaves, 0)));
 }
 
 #[test]
-fn d9_without_connections_it_goes_at_once() {
+fn d9_without_connections_a_real_server_is_deleted_at_once() {
     let mut lab = Lab::new();
     let (mut node, _client, stays, leaves) = setup(&mut lab, &[]);
     endpoints(&node, &[&stays, &leaves]);
@@ -146,7 +146,7 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     node.start();
     assert!(
         kernel().contains(&real(&leaves, 0)),
-        "draining is taken up again, not undone"
+        "the new agent continues the drain"
     );
     let (state, left) = shown(&node, &leaves);
     assert_eq!(state, "draining");
@@ -155,7 +155,7 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
 }
 
-/// The deadline of a real server on disk, in milliseconds since the boot.
+/// A real server's deadline in the file, in milliseconds since boot.
 fn deadline(node: &Node, pod: &Place) -> Option<u64> {
     let record = std::fs::read_to_string(node.state().join("draining")).unwrap();
     let real = format!(" -r {}:8080", pod.v4);
@@ -164,14 +164,14 @@ fn deadline(node: &Node, pod: &Place) -> Option<u64> {
     Some(until.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Milliseconds since the boot.
+/// Milliseconds since boot.
 fn uptime() -> u64 {
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
     let whole = uptime.split(' ').next().unwrap().replace('.', "");
     whole.parse::<u64>().unwrap() * 10
 }
 
-/// An established connection with each of two real servers: first the one of `one`.
+/// A connection with each of two real servers: first that of `one`.
 fn connect_both(client: &Place, one: &TcpListener, other: &TcpListener) -> [[TcpStream; 2]; 2] {
     let held = [(); 2].map(|()| client.connect("10.96.0.10:80"));
     let list = sh("ipvsadm -Ln --connection");
@@ -192,7 +192,7 @@ fn connect_both(client: &Place, one: &TcpListener, other: &TcpListener) -> [[Tcp
 }
 
 #[test]
-fn d9_agents_that_are_killed_again_and_again_leave_a_deadline_as_it_is() {
+fn d9_repeated_kills_of_the_agent_do_not_change_a_deadline() {
     let mut lab = Lab::new();
     let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "20s"]);
     let [one, other] = [&stays, &leaves].map(|pod| pod.listen(8080));
@@ -203,7 +203,7 @@ fn d9_agents_that_are_killed_again_and_again_leave_a_deadline_as_it_is() {
     wait_until("the drain", || kernel().contains(&real(&leaves, 0)));
     let until = deadline(&node, &leaves).expect("a deadline");
     let mut restarts = 0;
-    // Each agent lives for less than the whole time.
+    // Each agent runs for less than the drain timeout.
     wait_until("the end of the drain", || {
         node.kill();
         node.start();
@@ -259,7 +259,7 @@ fn d9_a_restart_gives_no_deadline_to_an_endpoint_that_is_no_longer_chosen() {
     talk(&leaving[0], &leaving[1]);
     place(&node, &[(&far, "n2"), (&here, "n1")]);
     wait_kernel(&drained[..3]);
-    // One whole time is over, and the other real server outlives a further restart.
+    // One drain timeout is over. The other real server remains after a further restart.
     node.kill();
     node.start();
     wait_kernel(&drained[..3]);
@@ -267,14 +267,14 @@ fn d9_a_restart_gives_no_deadline_to_an_endpoint_that_is_no_longer_chosen() {
     assert_eq!(deadline(&node, &far), None);
 }
 
-/// How many real servers have no weight.
+/// Number of real servers with weight 0.
 fn weightless() -> usize {
     let lines = kernel();
     lines.iter().filter(|line| line.ends_with("-w 0")).count()
 }
 
 #[test]
-fn d8_a_long_rolling_update_leaves_idle_endpoints_for_later() {
+fn d8_a_long_rolling_update_deletes_idle_endpoints_later() {
     let _lab = Lab::new();
     let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12", "--drain-timeout", "20s"]);
     node.write("nodes.yaml", NODES);

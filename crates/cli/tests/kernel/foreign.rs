@@ -1,4 +1,4 @@
-//! What is not ours is shown and left alone (T08, PAIN-12).
+//! Foreign objects are listed and never changed (T08, PAIN-12).
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, sh, wait_until};
@@ -46,7 +46,7 @@ fn t08_foreign_virtual_servers_routes_and_tables_survive_everything() {
     for words in ["192.0.2.1", "10.96.5.5", "keepalived"] {
         assert!(
             status.contains(words),
-            "{words} is listed as foreign: {status}"
+            "{words} must be listed as foreign: {status}"
         );
     }
     let socket = node.socket();
@@ -78,7 +78,7 @@ fn t08_a_foreign_virtual_server_at_our_address_is_reported_and_not_touched() {
     node.start();
     node.wait_log("-t 10.96.0.10:80");
     assert_eq!(kernel(), foreign);
-    // The remedy that the message names.
+    // The remedy in the message.
     sh("ipvsadm -D -t 10.96.0.10:80");
     node.kill();
     node.start();
@@ -86,7 +86,7 @@ fn t08_a_foreign_virtual_server_at_our_address_is_reported_and_not_touched() {
 }
 
 #[test]
-fn adopt_takes_over_what_the_cluster_asks_for_and_nothing_else() {
+fn adopt_takes_over_only_virtual_servers_of_the_cluster() {
     let _lab = Lab::new();
     let mut node = node().with(&["--adopt"]);
     sh("ipvsadm -A -t 10.96.0.10:80 -s rr
@@ -98,7 +98,7 @@ fn adopt_takes_over_what_the_cluster_asks_for_and_nothing_else() {
     wait_kernel(&both);
 }
 
-/// The commands of `docs/install.md` for who takes ipvs-topo away from a node.
+/// Removes ipvs-topo from a node with the commands of `docs/install.md`.
 fn leave(node: &Node) {
     const DOCUMENT: &str = include_str!("../../../../docs/install.md");
     let (_, rest) = DOCUMENT
@@ -112,7 +112,7 @@ fn leave(node: &Node) {
 }
 
 #[test]
-fn who_takes_ipvs_topo_away_by_the_document_takes_nothing_else() {
+fn the_documented_removal_of_ipvs_topo_leaves_foreign_objects() {
     const FOREIGN: &str = "-A -t 10.96.0.99:80 -s rr";
     let _lab = Lab::new();
     let ranges = "10.96.0.0/12,fd00:10:96::/112";
@@ -148,7 +148,7 @@ fn who_takes_ipvs_topo_away_by_the_document_takes_nothing_else() {
     assert!(!node.state().exists());
 }
 
-/// W-31: what a kube-proxy in nftables mode or in iptables mode has in the kernel is found by its name.
+/// W-31: the agent finds kernel objects of a kube-proxy in nftables, iptables or ipvs mode by name.
 #[test]
 fn traces_of_a_kube_proxy_are_a_warning_of_the_node_until_they_are_gone() {
     let _lab = Lab::new();
@@ -180,7 +180,7 @@ fn traces_of_a_kube_proxy_are_a_warning_of_the_node_until_they_are_gone() {
 }
 
 #[test]
-fn virtual_servers_that_another_program_changes_again_and_again_are_a_warning_of_the_node() {
+fn repeated_changes_by_another_program_are_a_warning_of_the_node() {
     let _lab = Lab::new();
     let mut node = node().with(&["--check-period", "3s"]);
     node.start();

@@ -1,5 +1,5 @@
-//! The agent's ports on TCP with thousands of half-open requests, under the soft limit of open files that a container
-//! runtime may give it.
+//! Thousands of half-open HTTP requests to the agent's ports, with the soft limit of open files of
+//! a container runtime.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ const HEALTH: &str = "127.0.0.1:10256";
 const METRICS: &str = "127.0.0.1:10249";
 const REQUESTS: usize = 5_000;
 const HARD: u64 = 20_000;
-/// Files that the agent may have open: two ports with as many connections as they take, and its own.
+/// The agent's limit of open files: two ports with all their connections, and its own files.
 const FEW: usize = 400;
 
 fn limit_files(soft: u64) {
@@ -26,18 +26,18 @@ fn limit_files(soft: u64) {
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// Half a request on each of so many connections.
+/// Opens connections with half a request each.
 fn half_open(address: &str) -> Vec<TcpStream> {
     let open = |_| {
         let mut stream = TcpStream::connect(address).unwrap();
-        // It may have been dropped already.
+        // The agent may have closed the connection already.
         drop(stream.write_all(b"GET /livez HTTP/1.1\r\nHost: "));
         stream
     };
     (0..REQUESTS).map(open).collect()
 }
 
-/// The first line of the answer.
+/// The first line of the response.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: n1\r\n\r\n").unwrap();

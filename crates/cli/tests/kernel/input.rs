@@ -1,4 +1,4 @@
-//! Input that is wrong in every way: one clear message each, and what worked goes on working.
+//! Each kind of invalid input gives one clear message, and valid objects are still served.
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, wait_until};
@@ -7,7 +7,7 @@ use crate::yaml::{NODES, Service, slice, web};
 const BOMB: &str = include_str!("../../../cluster/tests/cases/bomb/input/bomb.yaml");
 const DEEP: &str = include_str!("../../../cluster/tests/cases/bomb/input/deep.yaml");
 
-/// A node with one Service that works.
+/// A node with one valid Service.
 fn node() -> Node {
     let node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
     let endpoints = ["10.244.1.1 n1", "10.244.2.1 n3"];
@@ -31,7 +31,7 @@ const GOOD: [&str; 3] = [
 ];
 
 #[test]
-fn a_yaml_bomb_is_named_and_everything_else_goes_on() {
+fn a_yaml_bomb_is_reported_and_valid_files_are_served() {
     let _lab = Lab::new();
     let mut node = node();
     node.start();
@@ -39,7 +39,7 @@ fn a_yaml_bomb_is_named_and_everything_else_goes_on() {
     node.write("bomb.yaml", BOMB);
     node.write("deep.yaml", DEEP);
     for (file, words) in [
-        ("bomb.yaml", "aliases that stand for more than"),
+        ("bomb.yaml", "aliases expand to more than"),
         ("deep.yaml", "nested more than 64 levels deep"),
     ] {
         node.wait_log(words);
@@ -53,21 +53,21 @@ fn a_yaml_bomb_is_named_and_everything_else_goes_on() {
     node.write("other.yaml", &web("other", &["10.96.0.11"]).yaml());
     let all = [&GOOD[..], &["-A -t 10.96.0.11:80 -s wrr"]].concat();
     wait_kernel(&all);
-    // With them from the start as well.
+    // The files are also skipped at the start.
     node.kill();
     node.start();
     wait_kernel(&all);
 }
 
-/// Annotations without their prefix, and what the message says of them.
+/// Annotations without their prefix, and a part of the expected message.
 type Fault = (&'static [(&'static str, &'static str)], &'static str);
 
 const FAULTS: &[Fault] = &[
     (&[("weights", "node=80,zone=x")], "is out of range"),
     (&[("weights", "zone=10001")], "is out of range"),
     (&[("weights", "zone")], "has no weight"),
-    (&[("keys", "zone,zone")], "level `zone` stands twice"),
-    (&[("keys", "*,zone")], "`*` stands before another level"),
+    (&[("keys", "zone,zone")], "level `zone` is listed twice"),
+    (&[("keys", "*,zone")], "`*` comes before another level"),
     (&[("keys", "-rack")], "is not a label key"),
     (&[("keys", "node,,zone")], "a level is empty"),
     (
@@ -98,7 +98,7 @@ const FAULTS: &[Fault] = &[
     (&[("policy", "Near")], "give the name of a TopologyPolicy"),
     (
         &[("policy", "near"), ("keys", "zone")],
-        "the named policy says all",
+        "the named policy decides alone",
     ),
     (
         &[("weights", "*=1"), ("empty-tier", "Cascade")],
@@ -143,7 +143,7 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[test]
-fn every_fault_of_an_annotation_is_told_once_and_the_service_is_served_without() {
+fn every_invalid_annotation_is_reported_once_and_ignored() {
     let _lab = Lab::new();
     let mut node = node();
     node.start();

@@ -1,7 +1,8 @@
-//! A node with pods, made of network namespaces: the current one is the node, each pod has its own.
+//! A node with pods as network namespaces. The current namespace is the node, and each pod has its
+//! own.
 //!
-//! Pods hang on veth pairs with one route each, as with Calico or the `ptp` plugin, so that every
-//! packet between two pods passes the node's IP layer. The lab is taken down when it is dropped.
+//! Each pod has a veth pair with one route, as with Calico or the `ptp` plugin, so every packet
+//! between two pods passes the node's IP layer. Dropping the lab deletes it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -9,31 +10,26 @@ use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The node's own address.
 pub(crate) const NODE_V4: &str = "192.168.10.11";
-/// The node's own IPv6 address.
 pub(crate) const NODE_V6: &str = "fd00:10::11";
-/// A neighbour on the node's network, outside of the cluster.
+/// A host on the node's network, outside of the cluster.
 pub(crate) const OUTSIDER_V4: &str = "192.168.10.1";
 const OUTSIDER_V6: &str = "fd00:10::1";
 
 const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
 
-/// Longest wait for anything. A guest without KVM is slow.
+/// The longest wait. A guest without KVM is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A network namespace joined to the node.
+/// A network namespace with a link to the node.
 #[derive(Debug)]
 pub(crate) struct Place {
     netns: String,
-    /// Its IPv4 address.
     pub(crate) v4: IpAddr,
-    /// Its IPv6 address.
     pub(crate) v6: IpAddr,
 }
 
-/// The node and everything around it.
 #[derive(Debug, Default)]
 pub(crate) struct Lab {
     pods: u8,
@@ -69,12 +65,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// One connection, from where the calling thread is.
+/// A connection from the calling thread's namespace.
 pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
 }
 
-/// The end of a connection that its server has.
+/// The server's end of a connection.
 pub(crate) fn other_end(listener: &TcpListener, of: &TcpStream) -> TcpStream {
     let client = of.local_addr().unwrap();
     loop {
@@ -85,17 +81,18 @@ pub(crate) fn other_end(listener: &TcpListener, of: &TcpStream) -> TcpStream {
     }
 }
 
-/// Asserts that what either end of a connection says reaches the other.
+/// Asserts that data passes in both directions.
 pub(crate) fn talk(one: &TcpStream, other: &TcpStream) {
     for (mut from, mut to) in [(one, other), (other, one)] {
         to.set_read_timeout(Some(PATIENCE)).unwrap();
         from.write_all(b"word").unwrap();
         to.read_exact(&mut [0; 4])
-            .expect("a connection goes on that nothing has befallen");
+            .expect("the connection continues");
     }
 }
 
-/// Runs lines of `ip`, without that word, in one process: starting one is most of what it costs on an emulated machine.
+/// Runs lines of `ip`, without that word, in one process, because processes start slowly in a
+/// guest.
 fn ip(options: &[&str], lines: &str) {
     let output = batch(options, lines);
     let error = text(&output.stderr);
@@ -117,10 +114,10 @@ fn batch(options: &[&str], lines: &str) -> Output {
     child.wait_with_output().expect("our own child")
 }
 
-/// Waits until `done` says so; `what` is what the panic message says was waited for.
+/// Waits until `done` returns true; `what` is for the panic message.
 ///
-/// Looking takes at most half of the time, since most looks are programs, and what is waited for
-/// needs the processor, too.
+/// Polling takes at most half of the time. Most checks start a program, and the tested programs
+/// need the processor, too.
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     loop {
@@ -137,7 +134,7 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 impl Lab {
-    /// A node with an address of each family on `eth0`, and an outsider at the other end of the wire.
+    /// A node with an address of each family on `eth0`, and a host at the other end of the link.
     pub(crate) fn new() -> Self {
         let mut lab = Self::default();
         let outside = lab.namespace("outside");
@@ -169,7 +166,7 @@ impl Lab {
         lab
     }
 
-    /// The namespace at the other end of the node's wire.
+    /// The namespace of the outside host.
     pub(crate) fn outside(&self) -> &str {
         self.namespaces.first().expect("made first")
     }
@@ -211,7 +208,7 @@ impl Lab {
     }
 
     fn namespace(&mut self, name: &str) -> String {
-        // Names of namespaces are the guest's, not the node's: other tests leave theirs alone.
+        // Unique names: namespaces belong to the whole guest, and other tests may run.
         let name = format!("{name}-{}", std::process::id());
         sh(&format!("ip netns add {name}"));
         self.namespaces.push(name.clone());
@@ -221,18 +218,19 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // Links first: the kernel takes a deleted namespace's down in its own time, and the next lab has the same names.
+        // Links first, because the kernel deletes a namespace's links later, and the next lab uses
+        // the same names.
         let pods = (1..=self.pods).map(|pod| format!("link delete pod{pod}\n"));
         let names = self.namespaces.iter();
         let names = names.map(|name| format!("netns delete {name}\n"));
         let lines: String = pods.chain(names).collect();
-        // A test may have taken some of it down.
+        // A test may have deleted some of it.
         drop(batch(&["-force"], &format!("link delete eth0\n{lines}")));
     }
 }
 
 impl Place {
-    /// The command, run inside.
+    /// The command, which runs inside.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("ip");
         command.args([
@@ -252,7 +250,7 @@ impl Place {
         sh(&format!("ip netns exec {} sh -c '{line}'", self.netns))
     }
 
-    /// What to put before a command line to run it inside.
+    /// The prefix of a command line that runs inside.
     pub(crate) fn prefix(&self) -> String {
         format!("ip netns exec {}", self.netns)
     }
@@ -262,7 +260,7 @@ impl Place {
         succeeds(&format!("{} {line}", self.prefix()))
     }
 
-    /// Runs something in a thread that has moved inside.
+    /// Runs `what` in a thread inside.
     pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
         let namespace = std::fs::File::open(format!("/run/netns/{}", self.netns)).unwrap();
         std::thread::scope(|scope| {
@@ -275,18 +273,18 @@ impl Place {
         })
     }
 
-    /// A connection that stays open, from inside.
+    /// A connection from inside, which stays open.
     pub(crate) fn connect(&self, target: &str) -> TcpStream {
         self.inside(|| try_connect(target))
             .unwrap_or_else(|error| panic!("{target}: {error}"))
     }
 
-    /// Listens at `port` of its IPv4 address.
+    /// Listens on `port` of the IPv4 address.
     pub(crate) fn listen(&self, port: u16) -> TcpListener {
         self.inside(|| TcpListener::bind((self.v4, port)).unwrap())
     }
 
-    /// Serves at `port` of both families over TCP, answering with `name`.
+    /// Starts TCP servers on `port` of both families, which reply with `name`.
     pub(crate) fn serve(&self, port: u16, name: &str) -> Vec<Process> {
         let Self { v4, v6, .. } = self;
         [format!("{v4}:{port}"), format!("[{v6}]:{port}")]
@@ -299,12 +297,12 @@ impl Place {
             .collect()
     }
 
-    /// Waits until somebody listens at an address of its own.
+    /// Waits until a server listens at an address of this namespace.
     pub(crate) fn wait_for_server(&self, listen: &str) {
         wait_until("a server", || self.inside(|| try_connect(listen).is_ok()));
     }
 
-    /// Starts a command inside that ends with the returned value.
+    /// Starts a command inside, which ends when the returned value is dropped.
     pub(crate) fn spawn(&self, line: &str) -> Process {
         Process::spawn(self.command(line))
     }
@@ -315,7 +313,6 @@ impl Place {
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Starts it.
     pub(crate) fn spawn(mut command: Command) -> Self {
         Self(
             command
@@ -324,17 +321,16 @@ impl Process {
         )
     }
 
-    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has exited.
     pub(crate) fn try_wait(&mut self) -> Option<std::process::ExitStatus> {
         self.0.try_wait().expect("our own child")
     }
 
-    /// Waits for its end, at most as long as anything is waited for.
+    /// Waits for the exit.
     pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
         let mut status = None;
         wait_until("the end of a process", || {
@@ -347,13 +343,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
-/// Watches what any program writes to routes, links and nftables.
+/// Records writes of all programs to routes, links and nftables.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     files: [std::path::PathBuf; 2],
@@ -362,7 +358,6 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Watches from now on.
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spawn = |name: &str, line: &str| {
@@ -382,7 +377,7 @@ impl Monitor {
             _programs: [ip, nft],
             folder,
         };
-        // Both are up once they see something; the lab's own noise, to its end, is then cut off.
+        // Both monitors run when they print an event. The lab's own events are then removed.
         wait_until("the monitors", || {
             sh(
                 "ip link add probe type veth peer name eborp && ip link del probe
@@ -395,13 +390,13 @@ impl Monitor {
         });
         std::thread::sleep(Duration::from_millis(300));
         for file in &monitor.files {
-            // The programs append, so a cut file goes on at its start.
+            // The programs append, so they continue at the start of the truncated file.
             std::fs::File::create(file).unwrap();
         }
         monitor
     }
 
-    /// What was written since to tables, and to routes and links that an agent may write to.
+    /// The writes to tables, and to routes and links of an agent.
     pub(crate) fn seen(&self) -> String {
         std::thread::sleep(Duration::from_millis(300));
         debug_assert!(self.folder.path().exists());

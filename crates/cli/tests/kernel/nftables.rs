@@ -1,4 +1,4 @@
-//! What no virtual server wants is refused, and nothing else is (design D2, D3; T11, T12).
+//! The agent's tables refuse only traffic without a virtual server (design D2, D3; T11, T12).
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn node() -> Node {
     node
 }
 
-/// Whether a connection comes about; a refusal is an answer, silence is none.
+/// Whether a connection is established. A refusal returns false, a timeout panics.
 fn connects(target: &str) -> bool {
     let connection = try_connect(target).map_err(|error| error.kind());
     assert_ne!(
@@ -33,7 +33,7 @@ fn d3_only_declared_ports_of_a_virtual_address_answer() {
     let mut lab = Lab::new();
     let client = lab.pod();
     let mut node = node();
-    // A process of the host that listens everywhere, as sshd does.
+    // A process of the host that listens on all addresses, as sshd does.
     let mut host = std::process::Command::new("guest");
     host.args(["serve", "--listen", "[::]:22", "--name", "host"]);
     let _host = Process::spawn(host);
@@ -59,9 +59,12 @@ fn d3_only_declared_ports_of_a_virtual_address_answer() {
     for own in [format!("{NODE_V4}:22"), format!("[{NODE_V6}]:22")] {
         assert!(
             client.inside(|| connects(&own)),
-            "the node's own address is untouched: {own}"
+            "the node's own address must not be affected: {own}"
         );
-        assert!(connects(&own), "the node's own address is untouched: {own}");
+        assert!(
+            connects(&own),
+            "the node's own address must not be affected: {own}"
+        );
     }
     for ip in ["10.96.0.10", "fd00:10:96::a"] {
         let ping = format!("busybox ping -c 1 -W 2 {ip}");
@@ -70,14 +73,14 @@ fn d3_only_declared_ports_of_a_virtual_address_answer() {
             "echo to {ip} is answered"
         );
     }
-    // UDP gets an ICMP error at once instead of silence.
+    // UDP gets an ICMP error at once, not a timeout.
     let load = "guest load --udp --target 10.96.0.10:9 --connections 1 -o json || true";
     let answer = client.sh(load);
     assert!(answer.contains("refused"), "{answer}");
 }
 
 #[test]
-fn t11_nobody_answers_arp_for_virtual_addresses() {
+fn t11_virtual_addresses_get_no_arp_reply() {
     let lab = Lab::new();
     let mut node = node();
     let outside = lab.outside();
@@ -91,13 +94,10 @@ fn t11_nobody_answers_arp_for_virtual_addresses() {
         "-A -t 10.96.0.10:80 -s wrr",
         "-A -t [fd00:10:96::a]:80 -s wrr",
     ]);
-    assert!(asks(NODE_V4), "the node's own address is answered for");
-    assert!(!asks("10.96.0.10"), "a Service address is not");
+    assert!(asks(NODE_V4), "the node's own address needs a reply");
+    assert!(!asks("10.96.0.10"), "a Service address must get no reply");
     sh("nft delete table arp ipvs-topo");
-    assert!(
-        asks("10.96.0.10"),
-        "without the table it would be: the test can fail"
-    );
+    assert!(asks("10.96.0.10"), "without the table the kernel replies");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
         !hairpin("ip").contains("10.244.1.1 ")
     });
     assert!(hairpin("ip").contains("10.244.1.2 . 10.244.1.2"));
-    // More than one transaction can hold.
+    // More elements than fit into one transaction.
     let many: Vec<String> = (0..1_500)
         .map(|nth| format!("10.245.{}.{} n1", nth / 250, nth % 250))
         .collect();
@@ -175,7 +175,7 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
     wait_until("the end of many pods", || held() == 0);
     assert_eq!(node.childrens_faults(), before, "a process was started");
 
-    // Elements that somebody took away: the tables are made anew, and hold what they should.
+    // Another program removes elements; the agent recreates the tables.
     sh("nft flush set ip ipvs-topo hairpin");
     node.write("v4.yaml", &pods(&["10.244.1.7 n1", "10.244.1.8 n1"]));
     wait_until("the repair", || {
@@ -185,7 +185,7 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
 }
 
 #[test]
-fn tables_that_nobody_changed_are_not_listed_again() {
+fn unchanged_tables_are_not_listed_again() {
     let _lab = Lab::new();
     let mut node = node().with(&["--check-period", "1s"]);
     let pods = |pods: &[&str]| slice("web", "web-4", &[("TCP", 80, 8080)], pods);
@@ -202,17 +202,17 @@ fn tables_that_nobody_changed_are_not_listed_again() {
     checks();
     assert!(
         !listed_again(before),
-        "neither at a check nor after a change of our own"
+        "neither at a check nor after the agent's own change"
     );
 
-    sh("nft add table ip somebodys");
-    wait_until("a look after a change of others", || listed_again(before));
+    sh("nft add table ip foreign");
+    wait_until("a list after a foreign change", || listed_again(before));
     checks();
     let before = node.childrens_faults();
     checks();
-    assert!(!listed_again(before), "one look is enough");
+    assert!(!listed_again(before), "one list is enough");
 
-    sh("nft delete table ip somebodys; nft flush chain ip ipvs-topo input");
+    sh("nft delete table ip foreign; nft flush chain ip ipvs-topo input");
     wait_until("the repair", || {
         succeeds("nft list chain ip ipvs-topo input | grep -q unclaimed")
     });
@@ -242,13 +242,13 @@ fn d13_an_nft_that_hangs_is_reported_and_everything_else_is_served() {
     node.write("more.yaml", &web("more", &["10.96.0.11"]).yaml());
     wait_kernel(&served);
     node.wait_log("did not end within 30 s and was killed");
-    // Its exit code says that not all is as desired; the answer must not wait for nft.
+    // The exit code reports a problem; the output must not wait for nft.
     let status = sh(&format!(
         "ipvs-topo status --socket {} || test $? = 1",
         node.socket().display()
     ));
     assert!(status.contains("did not end within 30 s"), "{status}");
-    // Once it answers, the tables come by themselves.
+    // Once nft works, the agent creates the tables.
     std::fs::remove_file(&program).unwrap();
     wait_until("the tables", || succeeds("nft list table ip ipvs-topo"));
     node.write("less.yaml", &web("less", &["10.96.0.12"]).yaml());
@@ -258,7 +258,7 @@ fn d13_an_nft_that_hangs_is_reported_and_everything_else_is_served() {
 }
 
 #[test]
-fn without_nft_everything_else_goes_on_and_one_message_says_so() {
+fn without_nft_everything_else_is_served_and_one_message_reports_it() {
     let _lab = Lab::new();
     let mut node = node();
     node.launch_with_path("/nowhere");

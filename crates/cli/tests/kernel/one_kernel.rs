@@ -1,7 +1,8 @@
-//! What the agent itself does, whatever the kernel: `cargo xtask test` runs these on 6.12 only.
+//! Tests of the agent that do not depend on the kernel's version: `cargo xtask test` runs these on
+//! 6.12 only.
 //!
-//! What is about the kernel's own work (where connections go, drains, the tables, kinds of Services)
-//! stays outside and runs on every kernel.
+//! Tests of the kernel's own work (connections, drains, tables, kinds of Services) are outside of
+//! this module and run on every kernel.
 
 #[path = "addresses.rs"]
 mod addresses;

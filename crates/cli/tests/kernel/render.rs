@@ -1,4 +1,4 @@
-//! What `render -o save` prints is what the agent of the same node programs.
+//! `render -o save` prints what the agent of the same node programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::agent::{Node, kernel};
 use crate::lab::{Lab, sh, wait_until};
 
-/// The example's drain began an hour ago and ends in an hour.
+/// Moves the example's drain: it began an hour ago and ends in an hour.
 fn put_in_force(drain: &Path) {
     let drain = drain.display();
     sh(&format!(
@@ -48,7 +48,7 @@ fn render_of_every_example_equals_ipvsadm_save() {
         assert_eq!(kernel(), rendered, "{}", folder.display());
         let cluster = node.cluster();
         let cluster = cluster.display();
-        // As the document has it.
+        // The command of the document.
         sh(&format!(
             "cd $(mktemp -d)
             ipvs-topo render --cluster {cluster} --node n1 -o save >wanted 2>/dev/null

@@ -1,4 +1,4 @@
-//! A restart on a correct kernel writes nothing; ending leaves everything in place (T06, PAIN-15).
+//! A restart on a correct kernel writes nothing, and the exit changes nothing (T06, PAIN-15).
 
 use std::fs;
 
@@ -29,11 +29,11 @@ fn node() -> Node {
     node
 }
 
-/// Everything this agent may write, in the words of other programs; handles tell replaced rules.
+/// All objects that the agent writes, as other programs show them. Handles reveal replaced rules.
 fn everything() -> String {
     let nft =
         ["ip", "ip6", "arp"].map(|family| sh(&format!("nft -a list table {family} ipvs-topo")));
-    // Only ours: the kernel adds link-local addresses of its own accord.
+    // Only the agent's, because the kernel adds link-local addresses.
     let routes = sh("ip route show table local proto 173
         ip -6 route show table local proto 173
         ip -d link show kube-ipvs0");
@@ -48,12 +48,12 @@ fn t06_a_restart_on_a_correct_kernel_writes_nothing() {
     wait_until("all virtual servers", || kernel().len() == 20 * 6);
     let before = everything();
     node.stop();
-    assert_eq!(everything(), before, "ending leaves the data plane serving");
+    assert_eq!(everything(), before, "the exit must change nothing");
     for _ in 0..3 {
         let monitor = crate::lab::Monitor::start();
         node.start();
         assert!(node.log().contains("writes=0"), "{}", node.log());
-        assert_eq!(monitor.seen(), "", "nothing was written");
+        assert_eq!(monitor.seen(), "", "the restart must write nothing");
         node.kill();
         node.forget_log();
     }
@@ -61,7 +61,7 @@ fn t06_a_restart_on_a_correct_kernel_writes_nothing() {
 }
 
 #[test]
-fn pain_44_drift_is_repaired_by_the_periodic_check() {
+fn pain_44_the_periodic_check_repairs_drift() {
     let _lab = Lab::new();
     let mut node = node().with(&["--check-period", "1s"]);
     node.start();
@@ -92,7 +92,7 @@ fn an_idle_agent_logs_nothing_and_writes_nothing() {
 }
 
 #[test]
-fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving() {
+fn kp_st_04_the_agent_exits_after_a_changed_configuration_and_the_kernel_serves() {
     let _lab = Lab::new();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.conf");
@@ -106,10 +106,10 @@ fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving
     let before = kernel();
     assert_eq!(before.len(), 20 * 6);
     write("'W L C'");
-    node.wait_log("stays in force");
+    node.wait_log("stay in force");
     write("lc");
     assert_eq!(node.wait_end().code(), Some(1), "{}", node.log());
-    assert!(node.log().contains("asks for something else now"));
+    assert!(node.log().contains("the settings changed"));
     assert_eq!(kernel(), before);
     node.forget_log();
     node.start();
@@ -121,7 +121,7 @@ fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving
     wait_kernel(&after.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Two agents with state folders of their own would write one IPVS table.
+/// Two agents with different state folders would write the same IPVS table.
 #[test]
 fn a_second_agent_of_a_network_namespace_exits_and_names_the_first() {
     let _lab = Lab::new();
@@ -133,7 +133,7 @@ fn a_second_agent_of_a_network_namespace_exits_and_names_the_first() {
     assert_eq!(status.code(), Some(1), "{}", second.log());
     let words = format!("another agent (process {})", first.id());
     assert!(second.log().contains(&words), "{}", second.log());
-    // However the first ends, the namespace is free.
+    // After any kind of exit of the first agent, another may start.
     first.kill();
     second.start();
     second.stop();

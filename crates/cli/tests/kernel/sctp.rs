@@ -1,4 +1,4 @@
-//! Real SCTP associations through real virtual servers.
+//! SCTP associations through virtual servers.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::yaml::{NODES, Service, slice};
 
 const PORTS: &[(&str, u16, u16)] = &[("SCTP", 132, 1320)];
 
-/// A server that answers over SCTP on each family.
+/// Starts an SCTP server on each family.
 fn serve(pod: &Place, name: &str) -> Vec<crate::lab::Process> {
     let listen = [format!("{}:1320", pod.v4), format!("[{}]:1320", pod.v6)];
     let serve = |at| pod.spawn(&format!("guest serve --sctp --listen {at} --name {name}"));
     listen.into_iter().map(serve).collect()
 }
 
-/// What IPVS itself counted: connections to each real server.
+/// IPVS' own count of connections to each real server.
 fn counted(of: &str) -> BTreeMap<String, u64> {
     let table = sh(&format!("ipvsadm -Ln --stats --exact --sctp-service {of}"));
     let real = |line: &str| {
@@ -30,7 +30,7 @@ fn counted(of: &str) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn sctp_associations_are_shared_out_by_weight() {
+fn sctp_associations_are_distributed_by_weight() {
     assert!(
         succeeds("modprobe sctp"),
         "this kernel has no module sctp, so no SCTP association can be made in it: {}",
@@ -78,7 +78,7 @@ fn sctp_associations_are_shared_out_by_weight() {
     ]);
     let wanted = BTreeMap::from([("near".to_owned(), 40), ("far".to_owned(), 10)]);
     for target in ["10.96.0.10:132", "[fd00:10:96::a]:132"] {
-        // A chunk that is lost on a busy machine comes again after 3 s, then 6 s, then 12 s.
+        // SCTP resends a lost chunk after 3 s, 6 s and 12 s.
         let flags = "--sctp --patience 60000";
         assert_eq!(hits(&client, target, 50, flags), wanted, "{target}");
     }

@@ -1,4 +1,4 @@
-//! Services of every kind become the virtual servers that ipvsadm shows.
+//! Each kind of Service and the virtual servers that ipvsadm shows.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -94,7 +94,7 @@ fn kp_ut_027_session_affinity_is_persistence_and_can_be_changed_in_place() {
 }
 
 #[test]
-fn d2_addresses_outside_of_every_range_get_routes_of_their_own() {
+fn d2_addresses_outside_of_every_range_get_their_own_routes() {
     let _lab = Lab::new();
     let mut node = Node::new();
     let service = |ip: &str| web("web", &[ip]).yaml();
@@ -118,7 +118,7 @@ fn d2_addresses_outside_of_every_range_get_routes_of_their_own() {
 }
 
 #[test]
-fn d2_ranges_of_servicecidr_objects_win_over_those_of_the_flag() {
+fn d2_servicecidr_objects_take_precedence_over_the_flag() {
     const OBJECT: &str = "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: kubernetes}\n\
         spec: {cidrs: [10.96.0.0/12]}\n";
     let _lab = Lab::new();
@@ -154,7 +154,7 @@ fn d8_nothing_is_programmed_or_removed_before_the_first_full_read() {
 }
 
 #[test]
-fn a_broken_file_stops_nothing_else_at_the_start() {
+fn a_broken_file_does_not_affect_others_at_the_start() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDRS);
     let service = web("web", &["10.96.0.30"]);
@@ -163,6 +163,6 @@ fn a_broken_file_stops_nothing_else_at_the_start() {
     node.write("broken.yaml", "apiVersion: v1\nkind: [");
     node.launch(&[]);
     node.wait_log("broken.yaml");
-    // The rest goes on without the broken file.
+    // The other files are served.
     wait_kernel(&["-A -t 10.96.0.30:80 -s wrr"]);
 }

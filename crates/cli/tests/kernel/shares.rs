@@ -1,5 +1,5 @@
-//! The shares that `render` reports, against those of 20,000 client addresses on the real kernel, scheduler by scheduler;
-//! and that nobody is refused where a real server drains.
+//! Compares the shares in `render` with those of 20,000 client addresses in the kernel, for each
+//! scheduler. Also: no client is refused while a real server drains.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -15,14 +15,14 @@ use crate::agent::{Node, kernel};
 use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, Service, slice};
 
-/// All that a weight means something to, and some to which it does not.
+/// All schedulers that use weights, and some that do not.
 const SCHEDULERS: [&str; 11] = [
     "wrr", "wlc", "twos", "mh", "sh", "rr", "lc", "sed", "nq", "fo", "dh",
 ];
 const CLIENTS: u32 = 20_000;
 /// The first client: 10.64.0.0.
 pub(crate) const FIRST: u32 = 0x0A40_0000;
-/// One endpoint in this zone, and others in another.
+/// An endpoint in the node's zone, and others in another zone.
 pub(crate) const NEAR: &str = "10.244.1.1";
 const FAR: [&str; 5] = [
     "10.244.3.1",
@@ -31,14 +31,14 @@ const FAR: [&str; 5] = [
     "10.244.3.4",
     "10.244.3.5",
 ];
-/// Far fewer datagrams than a socket's buffer holds.
+/// Far fewer datagrams than fit into a socket's buffer.
 const RECEIVE_EVERY: usize = 20;
 
 fn vip(at: usize) -> String {
     format!("10.96.1.{}", at + 1)
 }
 
-/// A UDP Service for each scheduler, with weights of 90 and 10.
+/// Writes a UDP Service with weights of 90 and 10 for each scheduler.
 fn write(node: &Node) {
     node.write("nodes.yaml", NODES);
     for (at, scheduler) in SCHEDULERS.iter().enumerate() {
@@ -59,7 +59,7 @@ fn write(node: &Node) {
     }
 }
 
-/// What `render` reports: the share of each endpoint by Service.
+/// The share of each endpoint in `render`, by Service.
 pub(crate) fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
     let cluster = node.cluster();
     let render = format!(
@@ -84,7 +84,7 @@ pub(crate) fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
         .collect()
 }
 
-/// What each real server of a Service gets with `sh`, by its weights and their order in the kernel.
+/// The expected part of each real server with `sh`, from the weights and the kernel's order.
 fn modelled(at: usize) -> BTreeMap<String, f64> {
     let listed = sh(&format!("ipvsadm -Ln --nosort -u {}:53", vip(at)));
     let real = |line: &str| {
@@ -93,7 +93,7 @@ fn modelled(at: usize) -> BTreeMap<String, f64> {
         Some((address.to_owned(), weight))
     };
     let mut reals: Vec<(String, u32)> = listed.lines().filter_map(real).collect();
-    // The newest is listed first.
+    // The kernel lists the newest first.
     reals.reverse();
     let key = VirtualServerKey::Address {
         protocol: Protocol::Udp,
@@ -106,7 +106,7 @@ fn modelled(at: usize) -> BTreeMap<String, f64> {
     addresses.zip(shares.map(Ratio::to_f64)).collect()
 }
 
-/// The endpoints, which are addresses of this machine.
+/// Sockets of the endpoints, whose addresses are local.
 struct Endpoints(Vec<(&'static str, UdpSocket)>);
 
 impl Endpoints {
@@ -122,7 +122,7 @@ impl Endpoints {
         Self(addresses.map(open).collect())
     }
 
-    /// Adds what has arrived; each datagram holds the number of its Service.
+    /// Counts the received datagrams; each contains the number of its Service.
     fn receive(&self, counts: &mut [BTreeMap<&'static str, u32>]) {
         let mut number = [0];
         for (address, socket) in &self.0 {
@@ -132,7 +132,8 @@ impl Endpoints {
         }
     }
 
-    /// One datagram from each of so many addresses to each of the Services; how many each endpoint got, by Service.
+    /// Sends one datagram from each client address to each Service; returns the number for each
+    /// endpoint, by Service.
     fn measure(
         &self,
         services: &[usize],
@@ -144,7 +145,7 @@ impl Endpoints {
         for client in first..first + clients {
             let socket = UdpSocket::bind((Ipv4Addr::from(client), 0)).unwrap();
             for at in services {
-                // What is refused does not arrive.
+                // A refused datagram does not arrive.
                 let _refused = socket.send_to(&[u8::try_from(*at).unwrap()], (vip(*at), 53));
                 sent += 1;
                 if sent % RECEIVE_EVERY == 0 {
@@ -158,19 +159,19 @@ impl Endpoints {
     }
 }
 
-/// Five times what chance may do to a share of so many.
+/// The tolerance of a share: five standard deviations of random selection.
 fn error(share: f64) -> f64 {
     5.0 * (share * (1.0 - share) / f64::from(CLIENTS)).sqrt() + 0.002
 }
 
 #[test]
-fn d12_shares_of_20_000_clients_are_those_that_are_reported_and_a_drain_refuses_nobody() {
+fn d12_shares_of_20_000_clients_equal_the_reported_and_a_drain_refuses_no_client() {
     let _lab = Lab::new();
     let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
     write(&node);
     let reported = reported(&node);
     node.start();
-    // The agent's tables would only cost time, and its virtual servers stay.
+    // The agent's tables only slow the test down; its virtual servers remain.
     node.kill();
     sh("nft flush ruleset");
     let endpoints = Endpoints::open();
@@ -209,7 +210,7 @@ fn d12_shares_of_20_000_clients_are_those_that_are_reported_and_a_drain_refuses_
     oldest_loses_buckets_to_those_that_drain(&endpoints);
 }
 
-/// Real servers of weight 0 hold a bucket of `sh` each, which those that came first lack.
+/// Each real server with weight 0 gets a bucket of `sh`, at the cost of the oldest ones.
 fn oldest_loses_buckets_to_those_that_drain(endpoints: &Endpoints) {
     const SH: usize = 4;
     sh(&format!(
@@ -236,7 +237,7 @@ fn oldest_loses_buckets_to_those_that_drain(endpoints: &Endpoints) {
 }
 
 #[test]
-fn d12_a_hashing_virtual_server_without_its_flag_is_taken_over_by_one_edit() {
+fn d12_a_hashing_virtual_server_without_its_flag_is_corrected_by_one_edit() {
     let _lab = Lab::new();
     let cidr = ["--service-cidr", "10.96.0.0/12", "--check-period", "1s"];
     let mut node = Node::new().with(&cidr).with(&["--adopt"]);
@@ -250,7 +251,7 @@ fn d12_a_hashing_virtual_server_without_its_flag_is_taken_over_by_one_edit() {
     };
     let slice = slice("web", "web", &[("TCP", 80, 8080)], &["10.244.1.1 n1"]);
     node.write("web.yaml", &(service.yaml() + &slice));
-    // As kube-proxy has it.
+    // As kube-proxy programs it.
     sh("ipvsadm -A -t 10.96.0.10:80 -s mh -b mh-port -p 10800
         ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 1");
     node.start();
@@ -261,7 +262,7 @@ fn d12_a_hashing_virtual_server_without_its_flag_is_taken_over_by_one_edit() {
     ));
     let rendered: Vec<&str> = rendered.lines().collect();
     assert!(rendered[0].contains("mh-fallback"), "{rendered:?}");
-    wait_until("the flag that is ours", || kernel() == rendered);
+    wait_until("the agent's flag", || kernel() == rendered);
     std::thread::sleep(Duration::from_secs(3));
     assert!(
         !node.log().contains("was not as we left it"),

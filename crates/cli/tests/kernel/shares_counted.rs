@@ -1,5 +1,5 @@
-//! The shares that `render` reports, against those that the kernel counts itself (`ipvsadm --stats`): over TCP, whose
-//! connections are active, and with weights of 99 and 1 over few and many endpoints.
+//! Compares the shares in `render` with the kernel's own counts (`ipvsadm --stats`): over TCP with
+//! active connections, and with weights of 99 and 1 over few and many endpoints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use crate::lab::{Lab, sh};
 use crate::shares::{FIRST, NEAR, reported};
 use crate::yaml::{NODES, Service, slice};
 
-/// Open files: both ends of every connection of a Service.
+/// Limit of open files: both ends of every connection of a Service.
 const FILES: u64 = 20_000;
 
-/// A Service for each scheduler: one endpoint near by and some in another zone.
+/// A Service for each scheduler: one near endpoint, and some in another zone.
 struct Group {
     protocol: &'static str,
     schedulers: &'static [&'static str],
@@ -26,7 +26,7 @@ struct Group {
     clients: u32,
 }
 
-/// One of them.
+/// A Service of a group.
 struct Target {
     name: String,
     vip: Ipv4Addr,
@@ -35,7 +35,7 @@ struct Target {
 }
 
 impl Group {
-    /// Its Services; `at` is the third number of their addresses.
+    /// The Services; `at` is the third number of their addresses.
     fn targets(&self, at: u8) -> impl Iterator<Item = (&'static str, Target)> {
         (1..).zip(self.schedulers).map(move |(number, scheduler)| {
             let target = Target {
@@ -69,16 +69,16 @@ impl Group {
 }
 
 impl Target {
-    /// A datagram from each of so many addresses; nobody has to read it.
+    /// Sends a datagram from each client address. The test does not read them.
     fn send(&self) {
         for client in FIRST..FIRST + self.clients {
             let socket = UdpSocket::bind((Ipv4Addr::from(client), 0)).unwrap();
-            // What is refused is not counted.
+            // The kernel does not count refused datagrams.
             let _refused = socket.send_to(b"x", (self.vip, 53));
         }
     }
 
-    /// A connection from each of so many addresses; all of them are open at the end.
+    /// Opens a connection from each client address; all remain open.
     fn connect(&self, listener: &TcpListener) {
         let mut open: Vec<[TcpStream; 2]> = Vec::new();
         for client in FIRST..FIRST + self.clients {
@@ -91,7 +91,7 @@ impl Target {
         }
     }
 
-    /// The connections that each real server got.
+    /// The number of connections of each real server.
     fn counted(&self) -> BTreeMap<String, u32> {
         let option = if self.protocol == "TCP" { "-t" } else { "-u" };
         let list = sh(&format!("ipvsadm -Ln --stats {option} {}:53", self.vip));
@@ -103,7 +103,8 @@ impl Target {
         servers.collect()
     }
 
-    /// The same once all are counted: the kernel adds up what its processors count every two seconds (`ip_vs_est.c`).
+    /// The same when the counts are complete: the kernel adds up its per-processor counts every two
+    /// seconds (`ip_vs_est.c`).
     fn counted_in_the_end(&self) -> BTreeMap<String, u32> {
         for _ in 0..20 {
             let counted = self.counted();
@@ -115,7 +116,7 @@ impl Target {
         self.counted()
     }
 
-    /// What differs from the shares that were reported by more than five times what chance may do.
+    /// Endpoints with a count more than five standard deviations from the reported share.
     fn off(&self, reported: &BTreeMap<String, f64>) -> String {
         let counted = self.counted_in_the_end();
         let all: u32 = counted.values().sum();
@@ -140,7 +141,7 @@ impl Target {
     }
 }
 
-/// Starts an agent, lets clients of all `groups` connect, and compares.
+/// Starts an agent, connects clients to all `groups`, and compares.
 fn compare(groups: &[Group]) {
     let _lab = Lab::new();
     let limit = Rlimit {
@@ -159,7 +160,7 @@ fn compare(groups: &[Group]) {
     }
     let reported = reported(&node);
     node.start();
-    // The agent's tables would only cost time, and its virtual servers stay.
+    // The agent's tables only slow the test down; its virtual servers remain.
     node.kill();
     sh("nft flush ruleset
         ip route add local 10.244.0.0/16 dev lo table local
@@ -180,7 +181,7 @@ fn compare(groups: &[Group]) {
 }
 
 #[test]
-fn d12_shares_of_4_000_tcp_clients_are_those_that_are_reported() {
+fn d12_shares_of_4_000_tcp_clients_equal_the_reported() {
     compare(&[Group {
         protocol: "TCP",
         schedulers: &["wrr", "wlc", "sed", "nq", "mh", "sh"],
@@ -191,7 +192,7 @@ fn d12_shares_of_4_000_tcp_clients_are_those_that_are_reported() {
 }
 
 #[test]
-fn d12_shares_of_99_and_1_over_few_and_many_endpoints_are_those_that_are_reported() {
+fn d12_shares_of_99_and_1_over_few_and_many_endpoints_equal_the_reported() {
     compare(&[5, 200].map(|far| Group {
         protocol: "UDP",
         schedulers: &["wrr", "mh", "sh"],

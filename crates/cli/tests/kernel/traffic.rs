@@ -1,4 +1,4 @@
-//! Real connections through real virtual servers.
+//! Connections through virtual servers.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::yaml::{NODES, Service, slice};
 
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
 
-/// How many of `connections` each server answered; a failed one counts for `failed`.
+/// The number of `connections` that each server answered, and of `failed` ones.
 pub(crate) fn hits(
     from: &Place,
     target: &str,
@@ -24,7 +24,7 @@ fn load(target: &str, connections: u32, flags: &str) -> String {
     format!("guest load --target {target} --connections {connections} {flags} -o json || true")
 }
 
-/// What a client told.
+/// Parses the output of a client.
 fn counted(text: &str) -> BTreeMap<String, u64> {
     let report: serde_json::Value =
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -92,7 +92,7 @@ fn weights_are_exact_from_pods_and_from_the_node_itself() {
     let wanted = counts(&[("near", 80), ("zone", 15), ("far", 5)]);
     for target in ["10.96.0.10:80", "[fd00:10:96::a]:80"] {
         assert_eq!(hits(&client, target, 100, ""), wanted);
-        // The node's own connections leave with its own address (design D2), so answers come back.
+        // The node's connections have its own source address (design D2), so replies come back.
         assert_eq!(counted(&sh(&load(target, 100, ""))), wanted);
     }
 }
@@ -124,7 +124,7 @@ fn pain_26_a_pod_reaches_itself_through_its_own_service() {
     );
 }
 
-/// Sends a datagram from the source port that a careless client would keep, and reads the answer.
+/// Sends a datagram from a fixed source port, and returns the reply.
 fn ask_udp(from: std::net::IpAddr, target: &str) -> String {
     let socket = std::net::UdpSocket::bind((from, 40000)).unwrap();
     socket
@@ -207,7 +207,7 @@ fn kp_ut_041_internal_traffic_policy_local_without_local_endpoints_refuses() {
     );
 }
 
-/// How an attempt to connect to the Service ends; silence is two unanswered requests.
+/// The result of a connection attempt to the Service; a timeout is two unanswered SYNs.
 fn ending() -> Result<(), std::io::ErrorKind> {
     let target = "10.96.0.10:80".parse().unwrap();
     let ended = TcpStream::connect_timeout(&target, Duration::from_secs(3));
@@ -215,7 +215,7 @@ fn ending() -> Result<(), std::io::ErrorKind> {
 }
 
 #[test]
-fn a_hard_policy_without_a_match_refuses_or_is_silent_as_it_says() {
+fn a_hard_policy_without_a_match_refuses_or_drops() {
     use std::io::ErrorKind::{ConnectionRefused, TimedOut};
     let mut lab = Lab::new();
     let (client, server) = (lab.pod(), lab.pod());
@@ -241,6 +241,6 @@ fn a_hard_policy_without_a_match_refuses_or_is_silent_as_it_says() {
     let far = other_end(&listener, &open);
     node.write("v4.yaml", &elsewhere);
     wait_until("silence again", || client.inside(ending) == Err(TimedOut));
-    // A connection that exists goes on.
+    // An established connection continues.
     talk(&open, &far);
 }

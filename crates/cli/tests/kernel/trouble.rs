@@ -1,4 +1,4 @@
-//! Bad input and a hostile kernel: one clear message each, and everything else goes on.
+//! Invalid input and kernel failures give one clear message each, and everything else is served.
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, NODE_V4, sh, succeeds, wait_until};
@@ -15,12 +15,12 @@ fn t03_an_address_of_a_node_is_never_programmed_and_the_node_stays_reachable() {
     let mut node = Node::new().with(CIDR);
     sh("ip addr add 10.96.0.77/32 dev eth0");
     node.write("nodes.yaml", NODES);
-    // Another node's, this node's, and one that only this machine knows to be its own.
+    // Addresses of another node, of this node, and a local one that its Node object does not have.
     node.write("other.yaml", &web("other", &["192.168.10.12"]).yaml());
     node.write("mine.yaml", &web("mine", &[NODE_V4]).yaml());
     node.write("link.yaml", &web("link", &["10.96.0.77"]).yaml());
     node.write("good.yaml", &web("good", &["10.96.0.10"]).yaml());
-    // Another kubelet says that a Service's address is its own.
+    // Another kubelet claims a Service's address.
     let thief = "apiVersion: v1\nkind: Node\nmetadata: {name: a1}\n\
                  status: {addresses: [{type: InternalIP, address: 10.96.0.10}]}\n";
     node.write("thief.yaml", thief);
@@ -92,7 +92,7 @@ fn kp_sy_18_of_two_services_with_one_address_the_older_one_has_it() {
 }
 
 #[test]
-fn pain_18_bad_endpoints_are_left_out_and_the_good_ones_serve() {
+fn pain_18_invalid_endpoints_are_left_out_and_valid_ones_serve() {
     let _lab = Lab::new();
     let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"]);
     node.write("nodes.yaml", NODES);
@@ -136,7 +136,7 @@ fn pain_18_bad_endpoints_are_left_out_and_the_good_ones_serve() {
     }
 }
 
-/// Real servers of a virtual server that take connections.
+/// The number of real servers with a weight above zero.
 fn serving(kernel: &[String], address: &str) -> usize {
     let of = format!("-a -t {address}:80 ");
     let reals = kernel.iter().filter(|line| line.starts_with(&of));
@@ -172,15 +172,15 @@ fn a_hundred_slices_of_one_service_are_all_programmed_and_one_of_them_moves() {
     });
 }
 
-/// A scheduler that no other test asks for.
+/// A scheduler that only this test uses.
 const SCHEDULER: &str = "ovf";
 
-/// Its module, which the kernel does not find.
+/// Hides the module of that scheduler.
 struct Hidden(String);
 
 impl Hidden {
     fn new() -> Self {
-        // A namespace that has used it keeps it until it is gone itself.
+        // A namespace that used the module holds it until the namespace is deleted.
         wait_until("the end of its module", || {
             succeeds(&format!(
                 "! grep -q '^ip_vs_{SCHEDULER} ' /proc/modules || rmmod ip_vs_{SCHEDULER}"
@@ -201,7 +201,7 @@ impl Drop for Hidden {
 }
 
 #[test]
-fn alone_a_scheduler_that_is_missing_gives_way_to_wrr_until_it_is_there() {
+fn alone_a_missing_scheduler_is_replaced_by_wrr_until_it_exists() {
     let hidden = Hidden::new();
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR).with(&["--check-period", "2s"]);
@@ -217,7 +217,7 @@ fn alone_a_scheduler_that_is_missing_gives_way_to_wrr_until_it_is_there() {
     node.start();
     let good = "-A -t 10.96.0.11:80 -s wrr";
     assert_eq!(kernel(), ["-A -t 10.96.0.10:80 -s wrr", good]);
-    // It is asked for again and again, and said once.
+    // The agent retries repeatedly, and logs it once.
     std::thread::sleep(std::time::Duration::from_secs(5));
     let line = node.only_line("this kernel has no scheduler");
     let remedy = format!("modprobe ip_vs_{SCHEDULER}");
@@ -237,13 +237,13 @@ fn alone_a_scheduler_that_is_missing_gives_way_to_wrr_until_it_is_there() {
 }
 
 #[test]
-fn d3_what_a_full_disk_cut_short_is_on_record_once_there_is_room() {
+fn d3_a_record_truncated_by_a_full_disk_is_completed_once_there_is_room() {
     const PORTS: u16 = 300;
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR);
     let state = node.state();
     let state = state.display();
-    // Room for the lock, for some of the lines, and for a part of one.
+    // Room for the lock, some lines, and a part of a line.
     sh(&format!(
         "mkdir {state} && mount -t tmpfs -o size=8k tmpfs {state}"
     ));
@@ -269,7 +269,7 @@ fn d3_what_a_full_disk_cut_short_is_on_record_once_there_is_room() {
 }
 
 #[test]
-fn d8_a_step_that_fails_is_healed_by_reading_the_key_again() {
+fn d8_a_failed_step_is_repaired_by_reading_the_key_again() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR).with(&["--check-period", "10m"]);
     node.write("nodes.yaml", NODES);
@@ -280,7 +280,7 @@ fn d8_a_step_that_fails_is_healed_by_reading_the_key_again() {
         &slice("web", "web-4", PORTS, &["10.244.1.1 n1"]),
     );
     node.start();
-    // Behind the agent's back; the next step for this key finds no virtual server.
+    // The agent does not see this; its next step for the key finds no virtual server.
     sh("ipvsadm -D -t 10.96.0.10:80");
     node.write(
         "slice.yaml",
@@ -295,13 +295,13 @@ fn d8_a_step_that_fails_is_healed_by_reading_the_key_again() {
 }
 
 #[test]
-fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
+fn t13_without_permission_the_agent_names_the_capability_and_exits() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR);
     node.write("nodes.yaml", NODES);
     let folder = node.cluster();
     let folder = folder.parent().unwrap().display();
-    // Whether or not it could make its socket, and keep its record.
+    // With and without permission for the socket and the record.
     for mode in ["a+rX,go-w", "a+rwX"] {
         sh(&format!("chmod -R {mode} {folder}"));
         node.launch_as(65534);
@@ -339,10 +339,10 @@ fn the_agent_needs_net_admin_and_nothing_else() {
 }
 
 #[test]
-fn t13_alone_without_the_module_the_agent_says_what_to_load_and_ends() {
-    // The module can be taken out only while no namespace uses it.
+fn t13_alone_without_the_module_the_agent_names_it_and_exits() {
+    // The module can be unloaded only while no namespace uses it.
     let reload = Reload;
-    wait_until("the end of all modules of IPVS", || {
+    wait_until("unloading of all IPVS modules", || {
         succeeds(
             "! grep -q '^ip_vs' /proc/modules ||
              rmmod $(grep -o '^ip_vs_[a-z_]*' /proc/modules) ip_vs",
@@ -359,7 +359,7 @@ fn t13_alone_without_the_module_the_agent_says_what_to_load_and_ends() {
     assert!(succeeds("modprobe ip_vs"));
 }
 
-/// Puts the module loader back, whatever happened.
+/// Restores the module loader when dropped.
 struct Reload;
 
 impl Drop for Reload {

@@ -1,4 +1,4 @@
-//! The order in which the kernel's `wrr` picks, against the model that explanations rely on (Q44).
+//! The order of the kernel's `wrr`, compared with the model in explanations (Q44).
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use topology_core::quantise::wrr;
 
 use crate::lab::{NODE_V4, sh};
 
-/// As many as real servers in the longest list.
+/// Real servers of the longest list.
 const SERVERS: usize = 10;
 const PICKS: usize = 500;
 const FIRST_PORT: usize = 8000;
-/// Far fewer datagrams than a socket's buffer holds.
+/// Far fewer datagrams than fit into a socket's buffer.
 const RECEIVE_EVERY: usize = 50;
 
-/// Twenty lists: those of the reference, then made-up ones of growing length and weight.
+/// Twenty lists: those of the reference, then generated ones of growing length and weight.
 fn lists() -> Vec<Vec<u32>> {
     let mut lists: Vec<Vec<u32>> = vec![
         vec![4, 3, 2],
@@ -39,28 +39,29 @@ fn lists() -> Vec<Vec<u32>> {
     lists
 }
 
-/// Makes a virtual server with real servers in the order of `weights`; its address and port.
+/// Creates a virtual server with these real servers; returns its address and port.
 fn program(number: usize, weights: &[u32]) -> String {
     let target = format!("10.99.0.{}:80", number + 1);
     sh(&format!("ipvsadm -A -u {target} -s rr"));
-    // The kernel puts a new real server at the head of its list.
+    // The kernel inserts a new real server at the head of its list.
     for (at, weight) in weights.iter().enumerate().rev() {
         let real = format!("10.245.0.{}:{}", number + 1, FIRST_PORT + at);
         sh(&format!("ipvsadm -a -u {target} -r {real} -m -w {weight}"));
     }
-    // A scheduler that is set afresh starts at the head and at the largest weight.
+    // A newly set scheduler starts at the head and at the largest weight.
     sh(&format!("ipvsadm -E -u {target} -s wrr"));
     target
 }
 
-/// Sends one datagram from each of [`PICKS`] ports, which is a connection to the kernel, and tells who got each.
+/// Sends a datagram from each of [`PICKS`] ports, each a new connection for the kernel; returns the
+/// receiver of each.
 fn picks(target: &str, servers: &[UdpSocket]) -> Vec<Option<usize>> {
     let clients: Vec<_> = (0..PICKS)
         .map(|_| UdpSocket::bind((NODE_V4, 0)).unwrap())
         .collect();
     let mut picked = vec![None; PICKS];
     for (number, client) in clients.iter().enumerate() {
-        // A list without any weight refuses the datagram.
+        // A list with only zero weights refuses the datagram.
         let _refused = client.send_to(&number.to_be_bytes(), target);
         if number % RECEIVE_EVERY == 0 {
             receive(servers, &mut picked);
@@ -71,7 +72,7 @@ fn picks(target: &str, servers: &[UdpSocket]) -> Vec<Option<usize>> {
     picked
 }
 
-/// Notes for each datagram that has arrived which server got it.
+/// Records the receiver of each datagram that has arrived.
 fn receive(servers: &[UdpSocket], picked: &mut [Option<usize>]) {
     let mut number = [0; size_of::<usize>()];
     for (at, server) in servers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Short ways to write the objects that the tests need.
+//! Builders of objects for the tests.
 
 use std::fmt::Write as _;
 
@@ -20,21 +20,19 @@ metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}
 status: {addresses: [{type: InternalIP, address: 192.168.10.13}]}
 ";
 
-/// A Service with one address and one port.
+/// A Service in the namespace `t`.
 pub(crate) struct Service<'a> {
-    /// Its name in the namespace `t`.
     pub(crate) name: &'a str,
-    /// Its cluster IPs.
     pub(crate) ips: &'a [&'a str],
     /// `TCP 80`, `UDP 53` and so on.
     pub(crate) ports: &'a [(&'a str, u16)],
-    /// Further lines of `spec`, indented by two blanks.
+    /// Further lines of `spec`, indented by two spaces.
     pub(crate) spec: &'a str,
     /// Annotations in flow style, without braces.
     pub(crate) annotations: &'a str,
 }
 
-/// A Service with nothing special, at TCP port 80.
+/// A Service with defaults and TCP port 80.
 pub(crate) fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
     Service {
         name,
@@ -46,7 +44,6 @@ pub(crate) fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
 }
 
 impl Service<'_> {
-    /// As YAML.
     pub(crate) fn yaml(&self) -> String {
         let Self {
             name,
@@ -82,7 +79,7 @@ impl Service<'_> {
     }
 }
 
-/// An EndpointSlice of the Service `service`, one line for each endpoint: `ADDRESS NODE [CONDITIONS]`.
+/// An EndpointSlice of `service`, with a line for each endpoint: `ADDRESS NODE [CONDITIONS]`.
 pub(crate) fn slice(
     service: &str,
     name: &str,

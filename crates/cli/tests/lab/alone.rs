@@ -1,4 +1,4 @@
-//! What may befall a cluster, one scene after the other, with traffic from every node all the time.
+//! Failures of a cluster, one scene after the other, with continuous traffic from every node.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -12,24 +12,23 @@ use crate::refusal::Refusal;
 use crate::traffic::{PATIENCE, Traffic};
 use crate::web;
 
-/// The agent's program on a node, which its container has and the node has not.
+/// The agent's program on a node, from its container, because the node does not have it.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
 
-/// The stage: a Service with a pod on every node, and its clients.
+/// A Service with a pod on every node, and its clients.
 struct Stage<'a> {
     namespace: &'a Namespace,
-    /// The Service's address.
     address: String,
     traffic: Traffic<'a>,
 }
 
 impl Stage<'_> {
-    /// Plays a scene in which no request may fail, and tells how long it took.
+    /// Plays a scene in which no request may fail, and prints its duration.
     fn scene(&mut self, name: &str, play: impl FnOnce(&Namespace)) {
         let began = Instant::now();
         play(self.namespace);
         self.traffic.flows_without_failure(name, &NODES);
-        tell(name, began);
+        print_duration(name, began);
     }
 
     /// Whether the kernel of `node` gives new connections to the address of a pod.
@@ -40,15 +39,15 @@ impl Stage<'_> {
     }
 }
 
-/// Tells how long a scene took; a test's own output is shown only when it fails.
-fn tell(name: &str, began: Instant) {
+/// Prints the duration to standard error; cargo shows the test's own output only if it fails.
+fn print_duration(name: &str, began: Instant) {
     let seconds = began.elapsed().as_secs_f64();
-    let mut told = std::io::stderr().lock();
-    writeln!(told, "    scene: {name}: {seconds:.0} s").unwrap();
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "    scene: {name}: {seconds:.0} s").unwrap();
 }
 
 #[test]
-fn whatever_befalls_the_cluster_traffic_goes_on() {
+fn traffic_continues_through_every_failure() {
     let began = Instant::now();
     install();
     let namespace = web::start();
@@ -60,8 +59,8 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
         address,
     };
     let refusal = Refusal::begin("n1");
-    tell("the stage is set", began);
-    // One after the other: while an agent is replaced nobody on its node follows what changes.
+    print_duration("the start", began);
+    // One after the other: while an agent is replaced, its node's kernel gets no changes.
     stage.scene(
         "agents are updated, and know the other nodes from the map",
         |_| {
@@ -72,7 +71,7 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
         namespace.kubectl(&["rollout", "restart", "daemonset/web"]);
         namespace.kubectl(&["rollout", "status", "daemonset/web", "--timeout=600s"]);
     });
-    stage.scene("what a kernel refused is accepted", |_| refusal.end());
+    stage.scene("a refused scheduler is accepted", |_| refusal.end());
     stage.scene("the agent is killed on each node in turn", |_| {
         kill_each_agent();
     });
@@ -92,7 +91,7 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     stage.scene("the API server is killed and comes back", server_is_killed);
     stage.scene(
         "an agent starts without its rules, and another hangs",
-        one_may_not_read_and_one_hangs,
+        one_agent_may_not_read_and_one_hangs,
     );
     stage.scene(
         "an agent starts while its node's clock is an hour ahead",
@@ -101,11 +100,11 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     a_node_fails(&mut stage);
 }
 
-/// For this scene and all that come after it.
+/// Remains set for all later scenes.
 fn agents_know_nodes_from_the_map() {
     let map = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--node-source=map"}]"#;
     let patch = ["patch", "daemonset/ipvs-topo-agent", "--type=json", "-p"];
-    // They run on every node, whatever it is there for.
+    // Agents must also run on a tainted node.
     kubectl(&["taint", "node", "n3", "dedicated=edge:NoSchedule"]);
     kubectl(&[&[SYSTEM][..], &patch, &[map]].concat());
     wait_for_rollout("daemonset/ipvs-topo-agent");
@@ -126,7 +125,7 @@ fn kill_each_agent() {
     }
 }
 
-/// Its pod starts again.
+/// Kills the agent on `node`, and waits until kubelet has restarted it.
 fn kill_agent(node: &str) {
     let agent = agent_on(node);
     let before = restarts(&agent);
@@ -137,21 +136,21 @@ fn kill_agent(node: &str) {
     });
 }
 
-/// How often the agent was started again, and whether it is ready.
+/// The number of restarts of the agent, and whether it is ready.
 fn restarts(agent: &str) -> String {
     let count = "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}";
     kubectl(&[SYSTEM, "get", agent, count])
 }
 
-/// The process that leads, by the Lease: the name of its pod, and what tells it from others there before and after.
+/// The holder of the Lease: the pod's name, and a part that is unique for each process.
 fn leader() -> String {
     let holder = "-o=jsonpath={.spec.holderIdentity}";
     kubectl(&[SYSTEM, "get", "lease", "ipvs-topo-controller", holder])
 }
 
-/// The process that leads, once there is one, and its node.
+/// The leading process, once there is one, and its node.
 fn leader_and_node() -> (String, String) {
-    let leader = wait_for("nobody leads", || {
+    let leader = wait_for("no controller is the leader", || {
         Some(leader()).filter(|leader| !leader.is_empty())
     });
     let pod = leader.split('_').next().unwrap();
@@ -160,12 +159,12 @@ fn leader_and_node() -> (String, String) {
 }
 
 fn wait_for_another(old: &str) {
-    wait_for("nobody else takes the Lease", || {
+    wait_for("no other controller takes the Lease", || {
         Some(leader()).filter(|leader| !leader.is_empty() && *leader != old)
     });
 }
 
-/// Its pod starts again, and finds that another leads.
+/// Kubelet restarts the controller, which then follows the new leader.
 fn leader_is_killed() {
     let (old, node) = leader_and_node();
     on_node(&node, "kill -9 $(pidof ipvs-topo-controller)");
@@ -181,7 +180,7 @@ fn leader_hangs() {
     wait_for_rollout("deployment/ipvs-topo-controller");
 }
 
-/// As `kubectl drain` does it for every pod of a node.
+/// Evicts every controller, as `kubectl drain` does for each pod of a node.
 fn controllers_are_evicted() {
     wait_for("the budget does not allow one", || {
         let allowed = "-o=jsonpath={.status.disruptionsAllowed}";
@@ -192,7 +191,7 @@ fn controllers_are_evicted() {
     let names = "-o=jsonpath={.items[*].metadata.name}";
     let pods = kubectl(&[SYSTEM, "get", "pods", controllers, names]);
     let refused: Vec<String> = pods.split(' ').filter_map(|pod| evict(pod).err()).collect();
-    // The budget lets one of the two go.
+    // The budget permits the eviction of only one.
     let [words] = &*refused else {
         panic!("{pods}: {refused:?}");
     };
@@ -200,7 +199,7 @@ fn controllers_are_evicted() {
     wait_for_rollout("deployment/ipvs-topo-controller");
 }
 
-/// Asks for the end of a pod; the API server's words if a budget forbids it.
+/// Evicts a pod; returns the API server's message if a budget forbids it.
 fn evict(pod: &str) -> Result<(), String> {
     let namespace = SYSTEM.trim_start_matches("--namespace=");
     let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
@@ -210,15 +209,16 @@ fn evict(pod: &str) -> Result<(), String> {
     kubectl_tries(&eviction, &["create", "--raw", &path, "-f", "-"]).map(drop)
 }
 
-/// What is changed afterwards reaches every kernel: half of it for the zone's one pod, a quarter for each other.
+/// Later changes reach every kernel: half of the share for the zone's one pod, a quarter for
+/// others.
 fn server_is_killed(namespace: &Namespace) {
     xtask(&["controlplane", "stop", "kube-apiserver", "--kill"]);
-    agents_tell_that_it_is_away();
+    agents_report_the_unreachable_server();
     xtask(&["controlplane", "start", "kube-apiserver"]);
     every_agent_follows(namespace, 50);
 }
 
-/// The agents' rules, which are bound to their account again in the end.
+/// Restores the binding of the agents' rules when dropped.
 struct Missing(String);
 
 impl Missing {
@@ -236,28 +236,31 @@ impl Drop for Missing {
     }
 }
 
-/// The kernel of either goes on, and so does each when it can again; whoever hangs is started anew by its kubelet.
-fn one_may_not_read_and_one_hangs(namespace: &Namespace) {
+/// Both kernels continue to serve, and both agents recover. Kubelet restarts the agent that hangs.
+fn one_agent_may_not_read_and_one_hangs(namespace: &Namespace) {
     let hanging = agent_on("n2");
     let before = restarts(&hanging);
     on_node("n2", "kill -STOP $(pidof ipvs-topo)");
     let missing = Missing::rules();
     on_node("n1", "kill -9 $(pidof ipvs-topo)");
     let status = format!("{PROGRAM} status 2>&1 || true");
-    wait_for("nothing names the rule that is missing", || {
-        let told = on_node("n1", &status);
+    wait_for("no status names the missing rule", || {
+        let printed = on_node("n1", &status);
         let words = ["services: Forbidden (403)", "resources: [\"services\"]"];
-        words.iter().all(|word| told.contains(word)).then_some(())
+        words
+            .iter()
+            .all(|word| printed.contains(word))
+            .then_some(())
     });
     drop(missing);
-    wait_for("an agent that hangs is not started anew", || {
+    wait_for("an agent that hangs is not restarted", || {
         let now = restarts(&hanging);
         (now != before && now.ends_with("true")).then_some(())
     });
     every_agent_follows(namespace, 70);
 }
 
-/// Gives the zone's one pod a share in percent, and the two others the rest, which is less.
+/// Gives the zone's one pod a share in percent, and the two others the smaller rest.
 fn every_agent_follows(namespace: &Namespace, share: u32) {
     let weights = format!(
         "topology.ipvs-topo.io/weights=zone={share},*={}",
@@ -275,7 +278,7 @@ fn every_agent_follows(namespace: &Namespace, share: u32) {
     }
 }
 
-/// An agent that starts there reaches the API server and serves; what ends, a drain, ends by its own clock.
+/// An agent that starts there serves. Each agent ends a drain by the clock of its node.
 fn a_clock_is_wrong(namespace: &Namespace) {
     let node = "n2";
     let set = |hours: i32| on_node(node, &format!("date -s @$(($(date +%s) + 3600 * {hours}))"));
@@ -289,7 +292,6 @@ fn a_clock_is_wrong(namespace: &Namespace) {
     kubectl_with(&drain, &["apply", "-f", "-"]);
     let address = web::address(namespace);
     let pod = web_pod(namespace, "n1").unwrap();
-    // Of its three pods.
     let serving = |node: &str| {
         let weights = weights_of(node, &address);
         let serving = weights.iter().filter(|(_, weight)| **weight > 0);
@@ -303,23 +305,26 @@ fn a_clock_is_wrong(namespace: &Namespace) {
         ["n1", "n3"].iter().all(drained).then_some(())
     });
     let status = format!("{PROGRAM} status || true");
-    wait_for("nothing tells that the drain is over there", || {
-        let told = on_node(node, &status);
+    wait_for("no status reports the end of the drain", || {
+        let printed = on_node(node, &status);
         let words = ["TopologyDrain soon", "the drain has ended"];
-        words.iter().all(|word| told.contains(word)).then_some(())
+        words
+            .iter()
+            .all(|word| printed.contains(word))
+            .then_some(())
     });
     assert_eq!(serving(node), (3, true));
     set(-1);
-    // A kubelet that renews its Lease with an earlier time than before seems to have stopped; one that starts does not.
+    // A Lease renewed with an earlier time looks like a stopped kubelet, so kubelet is restarted.
     on_node(node, "kill $(pidof kubelet)");
-    wait_for("a clock that was set right is not looked at", || {
+    wait_for("no agent uses the corrected clock", || {
         (serving(node) == (2, false)).then_some(())
     });
     kubectl(&["delete", "topologydrain", "soon"]);
     every_agent_follows(namespace, 50);
 }
 
-/// Requests to what was on the node fail until its endpoints are gone, and none after that.
+/// Requests to endpoints of the node fail until the endpoints are removed, and none after that.
 fn a_node_fails(stage: &mut Stage<'_>) {
     let others = ["n1", "n2"];
     let began = Instant::now();
@@ -329,14 +334,14 @@ fn a_node_fails(stage: &mut Stage<'_>) {
         let gone = |node: &&str| !stage.serves(node, &pod);
         others.iter().all(gone).then_some(())
     });
-    // Requests that were under way may take so long to fail, and clients tell it some time later.
+    // Requests in progress may take this long to fail, and clients report them later.
     std::thread::sleep(2 * PATIENCE);
     stage.traffic.look_away(&others);
     std::thread::sleep(PATIENCE);
     stage
         .traffic
         .flows_without_failure("a node is off", &others);
-    tell("a node is turned off", began);
+    print_duration("a node is turned off", began);
     let began = Instant::now();
     xtask(&["lab", "start", "n3"]);
     wait_for("no endpoint returns", || {
@@ -354,23 +359,32 @@ fn a_node_fails(stage: &mut Stage<'_>) {
     stage
         .traffic
         .flows_without_failure("its own clients are back", &["n3"]);
-    tell("a node is turned on again", began);
+    print_duration("a node is turned on again", began);
 }
 
-/// And are healthy: they go on with what they know.
-fn agents_tell_that_it_is_away() {
+/// The agents stay healthy, and use the last known state.
+fn agents_report_the_unreachable_server() {
     let status = format!("{PROGRAM} status || true");
     for node in NODES {
-        wait_for("an agent does not tell that the API server is away", || {
-            let told = on_node(node, &status);
-            let words = ["services: not heard of for ", ", and may be out of date"];
-            words.iter().all(|word| told.contains(word)).then_some(())
-        });
+        wait_for(
+            "an agent does not report the unreachable API server",
+            || {
+                let printed = on_node(node, &status);
+                let words = [
+                    "services: no data from the API server for ",
+                    "; may be out of date",
+                ];
+                words
+                    .iter()
+                    .all(|word| printed.contains(word))
+                    .then_some(())
+            },
+        );
         on_node(node, "wget -qO /dev/null http://127.0.0.1:10256/healthz");
     }
 }
 
-/// The address of the ready pod of the Service on `node`.
+/// The address of the Service's ready pod on `node`.
 fn web_pod(namespace: &Namespace, node: &str) -> Option<String> {
     let here = format!("--field-selector=spec.nodeName={node},status.phase=Running");
     let ready = "-o=jsonpath={range .items[*]}{.status.podIP} {.status.conditions[?(@.type==\"Ready\")].status}{\"\\n\"}{end}";

@@ -1,4 +1,4 @@
-//! The lab: kubectl, and programs that run beside the nodes, outside of the cluster.
+//! The lab: kubectl, and programs beside the nodes, outside of the cluster.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::document;
 
-/// How long anything may take that has to happen in the end.
+/// The longest wait for an event.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What the runner says about the lab.
+/// An environment variable that `cargo xtask lab test` sets.
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask lab test`"))
 }
 
-/// `program` in the lab's network, where the nodes' addresses are.
+/// `program` in the lab's network, which has the nodes' addresses.
 pub(crate) fn outside(program: &str) -> Command {
     let launch = variable("LAB_LAUNCH");
     let mut words = launch.split_whitespace();
@@ -27,12 +27,12 @@ pub(crate) fn outside(program: &str) -> Command {
     command
 }
 
-/// What is kubectl when it is called so.
+/// The program that `kubectl` runs.
 pub(crate) fn program() -> PathBuf {
     variable("CONTROLPLANE_PROGRAM").into()
 }
 
-/// Asks again and again until `answer` is there, which has to happen in the end.
+/// Repeats `answer` until it returns a value; panics after [`PATIENCE`].
 pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -44,7 +44,7 @@ pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Runs kubectl with `input` on its standard input: what it prints, or what it complains about.
+/// Runs kubectl with `input` on standard input; returns its output or its errors.
 pub(crate) fn kubectl_tries(input: &str, arguments: &[&str]) -> Result<String, String> {
     let done = run(input, arguments);
     if done.status.success() {
@@ -54,23 +54,22 @@ pub(crate) fn kubectl_tries(input: &str, arguments: &[&str]) -> Result<String, S
     }
 }
 
-/// Runs kubectl with `input` on its standard input, which has to succeed: what it prints.
+/// As [`kubectl_tries`], but kubectl must succeed.
 pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> String {
     let tried = kubectl_tries(input, arguments);
     tried.unwrap_or_else(|complaint| panic!("kubectl {arguments:?}: {complaint}"))
 }
 
-/// The same without input.
 pub(crate) fn kubectl(arguments: &[&str]) -> String {
     kubectl_with("", arguments)
 }
 
-/// What it prints, with whatever status it ends.
+/// The output, whatever the exit code.
 pub(crate) fn kubectl_says(arguments: &[&str]) -> String {
     text(&run("", arguments))
 }
 
-/// A command of ours, such as `lab run n1 LINE`, that has to succeed: what it prints.
+/// Runs an xtask command such as `lab run n1 LINE`, which must succeed; returns its output.
 pub(crate) fn xtask(arguments: &[&str]) -> String {
     let mut command = Command::new(variable("LAB_XTASK"));
     let done = command.args(arguments).output().unwrap();
@@ -80,7 +79,7 @@ pub(crate) fn xtask(arguments: &[&str]) -> String {
     text
 }
 
-/// Runs a line of shell on a node, which has to succeed: what it prints.
+/// Runs a shell command on a node, which must succeed; returns its output.
 pub(crate) fn on_node(node: &str, line: &str) -> String {
     xtask(&["lab", "run", node, line])
 }
@@ -101,15 +100,14 @@ fn run(input: &str, arguments: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What a program printed.
 pub(crate) fn text(done: &Output) -> String {
     String::from_utf8(done.stdout.clone()).unwrap()
 }
 
-/// Every node; each runs another kernel.
+/// The nodes, each with another kernel.
 pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
-/// Waits until the kernel of every node has real servers that take connections to an address and port.
+/// Waits until every node's kernel has real servers with a weight above zero for an address.
 pub(crate) fn wait_until_served(address: &str) {
     for node in NODES {
         wait_for("a kernel does not serve", || {
@@ -119,7 +117,7 @@ pub(crate) fn wait_until_served(address: &str) {
     }
 }
 
-/// The weights that the kernel of `node` gives the real servers of a virtual server, by their address.
+/// The weights of a virtual server's real servers in the kernel of `node`, by address.
 pub(crate) fn weights_of(node: &str, address: &str) -> BTreeMap<String, u32> {
     let held = on_node(node, &format!("ipvsadm -Ln -t {address} 2>&1 || true"));
     let real = |line: &str| {
@@ -129,13 +127,12 @@ pub(crate) fn weights_of(node: &str, address: &str) -> BTreeMap<String, u32> {
     held.lines().filter_map(real).collect()
 }
 
-/// Where the API server is, without a Service.
+/// The address of the API server, without a Service.
 const API_SERVER: &str = "192.0.2.1";
 
-/// Where the manifests put everything.
 pub(crate) const SYSTEM: &str = "--namespace=ipvs-topo-system";
 
-/// Applies the manifests as the document says, again where they are already, and returns when everything of them runs.
+/// Applies the manifests as documented, also over existing ones, and waits until everything runs.
 pub(crate) fn install() {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let turn = ONE_AT_A_TIME.lock().unwrap();
@@ -153,12 +150,11 @@ pub(crate) fn install() {
     wait_for_rollout("deployment/ipvs-topo-controller");
 }
 
-/// Waits until every pod of `what` is the newest, and ready.
+/// Waits until every pod of `what` has the newest version and is ready.
 pub(crate) fn wait_for_rollout(what: &str) {
     kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=600s"]);
 }
 
-/// The pod of the agent on `node`.
 pub(crate) fn agent_on(node: &str) -> String {
     let here = format!("--field-selector=spec.nodeName={node}");
     let agents = "--selector=app.kubernetes.io/name=ipvs-topo-agent";
@@ -166,11 +162,11 @@ pub(crate) fn agent_on(node: &str) -> String {
     listed.trim().to_owned()
 }
 
-/// A namespace; it goes with the lab.
+/// A namespace that exists as long as the lab.
 pub(crate) struct Namespace(pub(crate) String);
 
 impl Namespace {
-    /// Makes one that nobody else uses.
+    /// Creates a namespace for one test.
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -179,7 +175,7 @@ impl Namespace {
         Self(name)
     }
 
-    /// The one of what is started once for all tests, made when missing.
+    /// The namespace of objects that all tests share; created if missing.
     pub(crate) fn shared() -> Self {
         let name = "shared";
         let object = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
@@ -187,12 +183,10 @@ impl Namespace {
         Self(name.to_owned())
     }
 
-    /// kubectl in it.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         kubectl(&[&["--namespace", &self.0], arguments].concat())
     }
 
-    /// Applies objects to it.
     pub(crate) fn apply(&self, objects: &str) {
         kubectl_with(objects, &["--namespace", &self.0, "apply", "-f", "-"]);
     }

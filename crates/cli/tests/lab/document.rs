@@ -1,19 +1,19 @@
-//! Runs the commands of `docs/install.md` and `docs/migrate.md` as they stand there.
+//! Runs the commands of `docs/install.md` and `docs/migrate.md` unchanged.
 
 use std::path::{Path, PathBuf};
 
 use crate::cluster::{NODES, on_node, outside, program, text};
 
-/// For administrators.
+/// The documents for administrators.
 const DOCUMENT: &str = concat!(
     include_str!("../../../../docs/install.md"),
     include_str!("../../../../docs/migrate.md")
 );
 
-/// What a block of commands begins with that is for nodes.
+/// The first line of a block of commands for nodes.
 const FOR_NODES: &str = "# on every node\n";
 
-/// A folder with the programs that an administrator has at hand.
+/// A folder with an administrator's programs.
 pub(crate) struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -29,20 +29,20 @@ impl Desk {
         Self(folder)
     }
 
-    /// Does what the document says below a heading: what that prints, but for what it does on nodes.
+    /// Runs the commands below a heading. Returns the output of those that do not run on nodes.
     pub(crate) fn follow(&self, heading: &str) -> String {
-        let mut told = String::new();
+        let mut printed = String::new();
         for block in blocks(heading) {
             if block.starts_with(FOR_NODES) {
                 on_every_node(block);
             } else {
-                told += &self.run(block);
+                printed += &self.run(block);
             }
         }
-        told
+        printed
     }
 
-    /// Does what a block says: what that prints.
+    /// Runs the commands of a block; returns their output.
     pub(crate) fn run(&self, block: &str) -> String {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.0.path().display());
@@ -51,13 +51,12 @@ impl Desk {
         shell.args(["-euc", block]).env("PATH", path);
         let done = shell.current_dir(root).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
-        let told = text(&done);
-        assert!(done.status.success(), "{block}{told}{said}");
-        told
+        let printed = text(&done);
+        assert!(done.status.success(), "{block}{printed}{said}");
+        printed
     }
 }
 
-/// The commands below a heading.
 pub(crate) fn blocks(heading: &str) -> Vec<&'static str> {
     let (_, section) = DOCUMENT.split_once(&format!("# {heading}\n")).unwrap();
     let section = section.split("\n##").next().unwrap();
@@ -69,7 +68,7 @@ pub(crate) fn blocks(heading: &str) -> Vec<&'static str> {
     blocks
 }
 
-/// Does what a block for nodes says.
+/// Runs the commands of a block on every node.
 pub(crate) fn on_every_node(block: &str) {
     for node in NODES {
         on_node(node, &format!("set -eu\n{block}"));

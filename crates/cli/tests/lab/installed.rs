@@ -1,4 +1,4 @@
-//! `kubectl apply -k manifests/base`, unchanged: agents and controllers run, and the kernel of each node serves.
+//! `kubectl apply -k manifests/base`: agents and controllers run, and each node's kernel serves.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use crate::cluster::{
 };
 use crate::web;
 
-/// Asks an agent for its status until it says `words`.
+/// Runs the agent's `status` until it contains `words`.
 fn wait_until_status_says(agent: &str, words: &str) {
     wait_for(words, || {
-        // While the kernel is not as wanted yet, `status` ends with 1.
+        // `status` exits with 1 until the kernel is in the desired state.
         let status = kubectl_says(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"]);
         status.contains(words).then_some(())
     });
 }
 
-/// Connects a thousand times from a pod on `node`: what the client counted.
+/// Connects a thousand times from a pod on `node`; returns the client's counts.
 fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
     let image = format!("ipvs-topo.io/guest:{}", env!("CARGO_PKG_VERSION"));
     let here = format!(r#"{{"spec": {{"nodeName": "{node}"}}}}"#);
@@ -52,11 +52,11 @@ fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
+fn the_unchanged_manifests_split_a_service_by_its_annotation() {
     install();
     assert_eq!(nodes_of_controllers().len(), 2);
     for node in NODES {
-        // Through the mount, since a container's own settings are read-only.
+        // Through the mount, because a container's own settings are read-only.
         let setting = on_node(node, "cat /proc/sys/net/ipv4/vs/conntrack");
         assert_eq!(setting.trim(), "1", "{node}");
     }
@@ -68,7 +68,7 @@ fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     let address = "-o=jsonpath={.spec.clusterIP}";
     let address = namespace.kubectl(&["get", "service", "web", address]);
     let counted = load(&namespace, "n2", &address);
-    // No other endpoint is in the client's zone: its 15 % go outward, to the two that are left.
+    // The client's zone has no other endpoint, so its 15 % go to the two endpoints in other zones.
     for (node, wanted) in [("n1", 100), ("n2", 800), ("n3", 100)] {
         let answers = counted["answers"][node].as_i64().unwrap();
         assert!((answers - wanted).abs() <= 20, "{counted}");
@@ -77,7 +77,7 @@ fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     every_agent_acts_by_a_new_policy(&namespace);
 }
 
-/// No two share one.
+/// No two controllers share a node.
 fn nodes_of_controllers() -> BTreeSet<String> {
     let controllers = "--selector=app.kubernetes.io/name=ipvs-topo-controller";
     let nodes = "-o=jsonpath={.items[*].spec.nodeName}";
@@ -85,14 +85,15 @@ fn nodes_of_controllers() -> BTreeSet<String> {
     nodes.split(' ').map(str::to_owned).collect()
 }
 
-/// The agents report it, and the controller counts them.
+/// The agents report the policy, and the controller counts the agents.
 fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
     namespace.apply(
         "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: topology.kubernetes.io/zone}, {any: true}]}\n\
          ---\n\
          apiVersion: v1\nkind: Service\nmetadata: {name: plain}\nspec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n",
     );
-    // The annotation of the other Service decides for that: an agent reports a policy that decides for something.
+    // The other Service has an annotation, so the policy needs this Service: agents report only
+    // policies in use.
     let wait = ["wait", "--for=condition=Programmed", "--timeout=120s"];
     namespace.kubectl(&[&wait[..], &["topologypolicy/near"]].concat());
     let nodes = "-o=jsonpath={.status.programmedNodes}";
@@ -102,9 +103,10 @@ fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
     );
 }
 
-/// Under load a Service's annotation changes, a zone loses its pod and gets another, and a zone is drained and returned.
+/// With traffic: an annotation changes, a zone's pod is replaced, and a zone is drained and
+/// restored.
 #[test]
-fn alone_the_second_demo_plays_in_a_cluster_that_is_in_use() {
+fn alone_the_second_demo_runs_in_a_cluster_with_traffic() {
     let played = xtask(&["demo", "--kubernetes"]);
     assert!(played.contains(" passed, 0 failed"), "{played}");
 }

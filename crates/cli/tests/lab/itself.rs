@@ -1,4 +1,4 @@
-//! The lab is the real thing: what its users rely on works as in a cluster.
+//! The lab behaves as a real cluster.
 
 use crate::cluster::{Namespace, kubectl, outside, text};
 use crate::web;

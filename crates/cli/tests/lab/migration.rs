@@ -1,13 +1,15 @@
-//! From kube-proxy and back: the very commands of `docs/migrate.md`, with traffic from every node all the time.
+//! Migration from kube-proxy and back with the commands of `docs/migrate.md`, with continuous
+//! traffic from every node.
 //!
-//! A virtual server that gets another scheduler refuses new connections until the kernel has bound it (docs/kernel.md).
+//! A virtual server with a new scheduler refuses new connections until the kernel has bound it
+//! (docs/kernel.md).
 
 use crate::cluster::{NODES, kubectl, kubectl_with, on_node, wait_until_served};
 use crate::document::{Desk, blocks, on_every_node};
 use crate::traffic::Traffic;
 use crate::web;
 
-/// The cluster as kubeadm leaves it: kube-proxy in ipvs mode, and nothing of ours.
+/// The state after kubeadm: kube-proxy in ipvs mode, and no agent.
 fn start_kube_proxy() {
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
     kubectl(&["delete", "-k", base, "--ignore-not-found"]);
@@ -18,7 +20,7 @@ fn start_kube_proxy() {
     on_every_node(blocks.last().unwrap());
 }
 
-/// kube-proxy in `mode`, as kubeadm makes it.
+/// Applies kube-proxy in `mode`, as kubeadm does.
 pub(crate) fn apply_kube_proxy(mode: &str) {
     let objects = include_str!("kube-proxy.yaml")
         .replace("VERSION", env!("CARGO_PKG_VERSION"))
@@ -26,11 +28,11 @@ pub(crate) fn apply_kube_proxy(mode: &str) {
     kubectl_with(&objects, &["apply", "-f", "-"]);
 }
 
-/// How many of a client's connections may meet the moment in which its virtual server has no scheduler: it tries again
-/// after a tenth of a second, which on an emulated processor may be too early once or twice.
+/// Permitted refusals of a client while its virtual server has no scheduler. The client retries
+/// after 0.1 s, which may be too early on an emulated processor.
 const REFUSED: u64 = 3;
 
-/// What either proxy leaves behind on a node, and how to see it.
+/// Objects that a proxy leaves on a node, and commands that find them.
 const TRACES: [(&str, &str); 7] = [
     ("sets", "ipset list -n | grep KUBE-"),
     ("rules", "iptables-save | grep KUBE-SERVICES"),
@@ -41,20 +43,18 @@ const TRACES: [(&str, &str); 7] = [
     ("record", "ls /run/ipvs-topo/owned"),
 ];
 
-/// What kube-proxy leaves behind.
 const OF_KUBE_PROXY: &[&str] = &["sets", "rules", "rules of IPv6", "addresses"];
 
-/// What the agent leaves behind.
 const OF_OURS: &[&str] = &["tables", "routes", "record"];
 
-/// What is there of all that.
+/// The names of all traces on a node.
 fn traces(node: &str) -> Vec<String> {
     let looks = TRACES.map(|(name, look)| format!("{look} >/dev/null 2>&1 && echo {name}\n"));
     let found = on_node(node, &format!("{}true", looks.concat()));
     found.lines().map(str::to_owned).collect()
 }
 
-/// Whether the virtual server is as ours or as kube-proxy makes it.
+/// The scheduler of the virtual server, which shows which proxy made it.
 fn scheduler(node: &str, address: &str) -> String {
     let held = on_node(node, &format!("ipvsadm -Ln -t {address}"));
     let line = held.lines().find(|line| line.contains(address)).unwrap();
@@ -62,14 +62,14 @@ fn scheduler(node: &str, address: &str) -> String {
 }
 
 #[test]
-fn alone_from_kube_proxy_and_back_by_the_document_while_traffic_goes_on() {
+fn alone_the_documented_migration_from_kube_proxy_and_back_keeps_traffic_running() {
     start_kube_proxy();
     let namespace = web::start();
     let address = web::address(&namespace);
     wait_until_served(&address);
     let mut traffic = Traffic::start(&namespace, &address);
     let desk = Desk::new();
-    // What it prints: of `render` and of the configuration, and of `status`.
+    // The output of `render`, of the configuration, and of `status`.
     let look = &[&*address, "mode: ipvs"][..];
     let there = &[&*address][..];
     for (heading, printed, left, schedules) in [
@@ -77,9 +77,9 @@ fn alone_from_kube_proxy_and_back_by_the_document_while_traffic_goes_on() {
         ("To ipvs-topo", there, OF_OURS, "wrr"),
         ("Back to kube-proxy", &[], OF_KUBE_PROXY, "rr"),
     ] {
-        let told = desk.follow(heading);
+        let printed = desk.follow(heading);
         for words in printed {
-            assert!(told.contains(words), "{heading}: {words}: {told}");
+            assert!(printed.contains(words), "{heading}: {words}: {printed}");
         }
         traffic.flows_but_for_refusals(heading, REFUSED);
         for node in NODES {

@@ -1,18 +1,18 @@
-//! A kernel without the scheduler of a Service: its node's report says so, and no longer once the module is there.
+//! A kernel without a Service's scheduler: the node's report says so until the module exists.
 
 use crate::cluster::{Namespace, kubectl, on_node, wait_for};
 
-/// A scheduler that nobody else here asks for.
+/// A scheduler that only this test uses.
 const SCHEDULER: &str = "sed";
 
-/// A node whose kernel does not find that scheduler.
+/// A node whose kernel lacks that scheduler's module.
 pub(crate) struct Refusal {
     node: &'static str,
     module: String,
 }
 
 impl Refusal {
-    /// Makes a Service whose scheduler the kernel of `node` does not have.
+    /// Hides the module on `node`, and creates a Service with that scheduler.
     pub(crate) fn begin(node: &'static str) -> Self {
         let find = format!("find /lib/modules/$(uname -r) -name 'ip_vs_{SCHEDULER}.ko'");
         let refusal = Self {
@@ -28,7 +28,7 @@ impl Refusal {
         refusal
     }
 
-    /// Waits until the node has reported it, mends the kernel, and waits until that is reported.
+    /// Waits for the report, restores the module, and waits until the report is cleared.
     pub(crate) fn end(&self) {
         wait_for_report(self.node, "Serving SchedulerMissing");
         wait_for_report("n2", "Serving ");
@@ -42,11 +42,11 @@ impl Refusal {
     }
 }
 
-/// Waits until a node's agent has reported its phase, and why Services get something else than asked, so.
+/// Waits until the agent's report of `node` has this phase and these reasons of fallbacks.
 fn wait_for_report(node: &str, wanted: &str) {
-    let told = "-o=jsonpath={.status.phase} {.status.fallbacks[*].reason}";
-    let reported = || kubectl(&["get", "topologyagent", node, told]);
-    wait_for("no node reports what its kernel does", || {
+    let fields = "-o=jsonpath={.status.phase} {.status.fallbacks[*].reason}";
+    let reported = || kubectl(&["get", "topologyagent", node, fields]);
+    wait_for("the node does not report its kernel's state", || {
         (reported() == wanted).then_some(())
     });
 }

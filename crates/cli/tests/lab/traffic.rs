@@ -1,4 +1,4 @@
-//! Traffic from every node that never stops, and whether any of it failed.
+//! Continuous traffic from every node. Asserts that no request failed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,26 +7,24 @@ use serde_json::Value;
 
 use crate::cluster::{NODES, Namespace, kubectl_tries, wait_for};
 
-/// How long a client waits for an answer before it counts as failed: a kernel that lost a packet sends it again after 1 s
-/// and after 3 s.
+/// The longest wait of a client for a response. A kernel resends a lost packet after 1 s and 3 s.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many requests of a client were refused.
+/// Refused requests of a client.
 fn refused(count: &Value) -> u64 {
     let errors = count["errors"].as_object().into_iter().flatten();
     let refused = errors.filter(|(error, _)| error.starts_with("Connection refused"));
     refused.filter_map(|(_, times)| times.as_u64()).sum()
 }
 
-/// The clients, one on each node.
 pub(crate) struct Traffic<'a> {
     namespace: &'a Namespace,
-    /// What each client had counted when somebody looked last.
+    /// The count of each client at the last check.
     seen: BTreeMap<String, Value>,
 }
 
 impl<'a> Traffic<'a> {
-    /// Starts it if nobody did, and returns when every client has an answer again.
+    /// Starts the clients if they do not run yet, and waits until every client gets responses.
     pub(crate) fn start(namespace: &'a Namespace, target: &str) -> Self {
         let objects = include_str!("traffic.yaml")
             .replace("VERSION", env!("CARGO_PKG_VERSION"))
@@ -44,7 +42,7 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
-    /// Asserts that the clients on `nodes` go on, and that no request of theirs failed since somebody looked last.
+    /// Asserts that the clients on `nodes` continue without a failure since the last check.
     pub(crate) fn flows_without_failure(&mut self, scene: &str, nodes: &[&str]) {
         for node in nodes {
             let before = self.seen.get(*node).cloned().unwrap_or_default();
@@ -62,8 +60,8 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Asserts that the clients on all nodes go on, and that each was refused at most `most` times and failed in no other
-    /// way since somebody looked last.
+    /// Asserts that the clients on all nodes continue, and that each had at most `most` refused and
+    /// no other failed requests since the last check.
     pub(crate) fn flows_but_for_refusals(&mut self, scene: &str, most: u64) {
         for node in NODES {
             let before = self.seen.get(node).cloned().unwrap_or_default();
@@ -80,7 +78,7 @@ impl<'a> Traffic<'a> {
         self.flows_without_failure(scene, &NODES);
     }
 
-    /// Forgets what was counted: what failed until now may fail, and clients that are new begin at 0.
+    /// Ignores the failures until now. New clients begin at 0.
     pub(crate) fn look_away(&mut self, nodes: &[&str]) {
         for node in nodes {
             let now = self.count(node).unwrap_or_default();
@@ -88,12 +86,12 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// What the client on `node` told last; none while there is none.
+    /// The last count of the client on `node`; `None` without a client.
     fn count(&self, node: &str) -> Option<Value> {
         let here = format!("--field-selector=spec.nodeName={node},status.phase=Running");
         let pods = ["get", "pods", "--selector=app=traffic", &here, "-o=name"];
         let pod = self.namespace.kubectl(&pods);
-        // A node that was off has its pods before they run.
+        // A node that was off lists its pods before they run.
         let logs = ["--namespace", &self.namespace.0, "logs", "--tail=1"];
         let said = kubectl_tries("", &[&logs[..], &[pod.lines().next()?]].concat()).ok()?;
         serde_json::from_str(said.trim()).ok()

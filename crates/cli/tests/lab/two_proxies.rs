@@ -1,4 +1,4 @@
-//! A kube-proxy that runs on the nodes beside the agents.
+//! kube-proxy and the agent on the same nodes.
 
 use crate::cluster::{
     NODES, SYSTEM, agent_on, install, kubectl, kubectl_says, kubectl_tries, on_node, wait_for,
@@ -8,28 +8,28 @@ use crate::migration::apply_kube_proxy;
 
 const AGENTS: &str = "daemonset/ipvs-topo-agent";
 
-/// What answers on the health port of n1, by way of the API server.
+/// The response of n1's health port, through the API server.
 fn get(path: &str) -> Result<String, String> {
     let path = format!("/api/v1/nodes/http:n1:10256/proxy{path}");
     kubectl_tries("", &["get", "--raw", &path])
 }
 
-/// What `ipvs-topo status` prints on n1.
+/// The output of `ipvs-topo status` on n1.
 fn status(agent: &str) -> String {
     kubectl_says(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"])
 }
 
-/// The warnings in the report of n1.
+/// The warnings in n1's report.
 fn reported() -> String {
     let warnings = "-o=jsonpath={.status.warnings}";
     kubectl(&["get", "topologyagent", "n1", warnings])
 }
 
-/// Takes the agents away, so that a kube-proxy in `mode` gets the port, and applies them again.
+/// Removes the agents so that kube-proxy in `mode` gets the port, then applies them again.
 fn come_second(mode: &str) {
     kubectl(&[SYSTEM, "delete", AGENTS, "--timeout=120s"]);
     apply_kube_proxy(mode);
-    // An agent that is still there answers both.
+    // The agent also has `/readyz`.
     wait_for("kube-proxy holds the port", || {
         let is_kube_proxy = get("/healthz").is_ok() && get("/readyz").is_err();
         is_kube_proxy.then_some(())
@@ -38,7 +38,7 @@ fn come_second(mode: &str) {
     kubectl(&["apply", "-k", base]);
 }
 
-/// Takes kube-proxy and its traces off every node; the scene of the way back leaves one.
+/// Removes kube-proxy and its traces from every node. The migration back leaves a kube-proxy.
 fn remove_kube_proxy() {
     let kube_proxy = ["--namespace=kube-system", "delete", "daemonset/kube-proxy"];
     let options = ["--ignore-not-found", "--timeout=120s"];
@@ -48,7 +48,7 @@ fn remove_kube_proxy() {
     }
 }
 
-/// The pod of the agent runs, and its probe reaches kube-proxy.
+/// The agent's pod runs, but is not ready, because its probe reaches kube-proxy.
 fn is_not_ready(agent: &str) {
     let phase = |path: &str| kubectl_says(&[SYSTEM, "get", agent, path]);
     assert_eq!(phase("-o=jsonpath={.status.phase}"), "Running");
@@ -58,10 +58,11 @@ fn is_not_ready(agent: &str) {
     assert!(refused.contains("NotFound"), "{refused}");
 }
 
-/// W-31: in every mode it is named in the agent's log and status and in the node's report, and the agent whose port it
-/// holds does not get ready, until it is gone with its traces.
+/// W-31: in every mode the agent's log and status and the node's report name kube-proxy. The agent
+/// is not ready while kube-proxy holds its port. All of that ends when kube-proxy and its traces
+/// are gone.
 #[test]
-fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode_and_no_longer_when_it_is_gone() {
+fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode_until_it_is_gone() {
     remove_kube_proxy();
     install();
     for mode in ["iptables", "ipvs", "nftables"] {

@@ -1,12 +1,12 @@
-//! A pod on every node that answers with the node's name, behind a Service; the same for all tests.
+//! A Service with a pod on every node that returns the node's name; shared by all tests.
 
 use std::sync::Mutex;
 
 use crate::cluster::Namespace;
 
-/// Starts them if nobody did, and returns when all are ready.
+/// Starts the pods if they do not run yet, and waits until all are ready.
 pub(crate) fn start() -> Namespace {
-    // Two that apply the same at the same time would both create it.
+    // Two tests that apply the same objects at the same time would both create them.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap();
     let namespace = Namespace::shared();
@@ -16,7 +16,6 @@ pub(crate) fn start() -> Namespace {
     namespace
 }
 
-/// Address and port of the Service.
 pub(crate) fn address(namespace: &Namespace) -> String {
     let address = ["get", "service", "web", "-o=jsonpath={.spec.clusterIP}"];
     format!("{}:80", namespace.kubectl(&address))

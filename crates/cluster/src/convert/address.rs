@@ -1,4 +1,4 @@
-//! Which IP addresses can be programmed.
+//! Parses IP addresses, and refuses those that cannot be programmed.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use object_tree::Field;
 
 const REMEDY: &str = "write an IPv4 or IPv6 address, without a prefix length or leading zeros";
 
-/// The address in `field`; nothing, and a warning, when it is not one.
+/// Returns the address in `field`. Warns if it is not an address.
 pub(crate) fn parse(field: &Field<'_>, report: &mut Report) -> Option<IpAddr> {
     field.parse("an IP address", REMEDY, report)
 }
 
-/// The address in `field` if traffic can be sent to it. `use_` says what is skipped otherwise.
+/// Returns the address in `field` if traffic can be sent to it. The warning names what is skipped.
 pub(crate) fn parse_usable(
     field: &Field<'_>,
     skipped: &str,
@@ -32,7 +32,6 @@ pub(crate) fn parse_usable(
     None
 }
 
-/// The family of an address.
 pub(crate) fn family(address: IpAddr) -> Family {
     if address.is_ipv4() {
         Family::V4
@@ -41,14 +40,14 @@ pub(crate) fn family(address: IpAddr) -> Family {
     }
 }
 
-/// What makes an address unfit as a Service's or an endpoint's, as Kubernetes' own validation
-/// sees it (`ValidateEndpointIP`), plus multicast, broadcast and IPv4 written as IPv6.
+/// Why an address cannot be that of a Service or an endpoint: the rules of Kubernetes' validation
+/// (`ValidateEndpointIP`), plus multicast, broadcast and IPv4 written as IPv6.
 fn trouble(address: IpAddr) -> Option<&'static str> {
     if address.is_unspecified() {
         return Some("the unspecified address");
     }
     if address.is_loopback() {
-        return Some("a loopback address, which means another machine on every node");
+        return Some("a loopback address, which is a different machine on each node");
     }
     if address.is_multicast() {
         return Some("a multicast address");

@@ -1,5 +1,5 @@
-//! What a real API server sent (Kubernetes 1.36.3 and 1.37.2), in both forms, converts to the same:
-//! `crates/kube-io/src/decode/captured/capture.sh` wrote the files.
+//! Tests that JSON and Protobuf answers of a real API server (Kubernetes 1.36.3 and 1.37.2) convert
+//! to the same objects. `crates/kube-io/src/decode/captured/capture.sh` wrote the files.
 
 use kube_io::decode::{Encoding, Framer, TypeMeta, WatchEvent, WatchEventType};
 use object_tree::Node;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{Context, object};
 
-/// One answer in both forms.
+/// One answer in both encodings.
 macro_rules! captured {
     ($name:literal) => {
         [
@@ -39,12 +39,12 @@ const fn type_meta(kind: &'static str, api_version: &'static str) -> TypeMeta {
     TypeMeta { kind, api_version }
 }
 
-/// What conversion makes of an object, warnings included.
+/// The converted object, with its warnings.
 fn converted(node: &Node) -> String {
     format!("{:#?}", object(node, &"".into(), &mut Context::default()))
 }
 
-/// Converts a page in both forms and compares. Returns the number of objects.
+/// Compares a page in both encodings. Returns the number of objects.
 fn assert_same_page(captured: Captured, type_meta: Option<TypeMeta>) -> usize {
     let [of_json, of_protobuf] = captured.map(|(form, bytes)| {
         let mut found = Vec::new();
@@ -59,7 +59,6 @@ fn assert_same_page(captured: Captured, type_meta: Option<TypeMeta>) -> usize {
     of_json.1.len()
 }
 
-/// The events in a stream.
 fn events(form: Encoding, stream: &[u8]) -> Vec<WatchEvent> {
     let mut parts = Framer::of(form);
     parts.push(stream).unwrap();
@@ -101,7 +100,6 @@ fn a_stream_converts_to_the_same_in_both_forms() {
 }
 
 proptest! {
-    /// A byte that is another one is found, or makes another object; it never makes a panic.
     #[test]
     fn no_change_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let [_, (form, page)] = captured!("slices");

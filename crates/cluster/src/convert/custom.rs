@@ -1,5 +1,5 @@
-//! What the resources of ours have in common: they are sound as a whole or not used at all, as an API server would
-//! have it.
+//! Common parts of the custom resources: like an API server, this program uses an object only if
+//! all of it is valid.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crd::{Resource, VERSION, check, complete};
 use object_tree::Field;
 use object_tree::{Node, Value};
 
-/// The object with its defaults filled in, if it is sound. What is wrong is reported.
+/// Checks an object and returns it with its defaults filled in, if it is valid.
 pub(crate) fn sound(
     root: &Field<'_>,
     resource: &'static Resource,
@@ -34,7 +34,7 @@ pub(crate) fn sound(
     let spec = field.get("spec");
     if !spec.is_present() {
         let message = format!("missing; the {} cannot be used as it is", resource.noun());
-        report.warn(&spec, message, "write what is wanted under `spec:`");
+        report.warn(&spec, message, "write the desired values under `spec:`");
         return None;
     }
     check(&spec, resource.spec(), resource.noun(), report).then_some(whole)
@@ -54,7 +54,7 @@ fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option
     None
 }
 
-/// One of the words that the schema lists, which has refused every other one.
+/// One of the values that the schema allows. The schema has refused every other value.
 pub(crate) fn enum_value<T: FromStr<Err = UnknownApiValue>>(
     field: &Field<'_>,
     report: &mut Report,
@@ -62,12 +62,11 @@ pub(crate) fn enum_value<T: FromStr<Err = UnknownApiValue>>(
     field.parse("a known word", "", report)
 }
 
-/// A number that is in its range.
+/// A number. The schema has checked its range.
 pub(crate) fn number<T: FromStr>(field: &Field<'_>, report: &mut Report) -> Option<T> {
     field.parse("a whole number", "", report)
 }
 
-/// The shared copies of a list of texts.
 pub(crate) fn names(
     field: &Field<'_>,
     interner: &mut Interner,
@@ -80,7 +79,7 @@ pub(crate) fn names(
     names
 }
 
-/// What a label's key, or its short name, stands for.
+/// The level of a label key, or of its short name.
 pub(crate) fn key(field: &Field<'_>, report: &mut Report) -> Option<LevelKey> {
     match LevelKey::parse(field.text(report)?) {
         Ok(key) => Some(key),
@@ -91,7 +90,6 @@ pub(crate) fn key(field: &Field<'_>, report: &mut Report) -> Option<LevelKey> {
     }
 }
 
-/// A label selector.
 pub(crate) fn selector(
     field: &Field<'_>,
     interner: &mut Interner,

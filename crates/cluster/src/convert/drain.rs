@@ -1,4 +1,4 @@
-//! `TopologyDrain`: domains that shall take no new connections for a while.
+//! Converts `TopologyDrain`: domains that take no new connections for a while.
 
 use jiff::{Span, Timestamp};
 use topology_core::model::Drain;
@@ -11,7 +11,7 @@ use crate::object::ObjectKey;
 use crd::{DRAIN, MAX_AHEAD_HOURS};
 use object_tree::Field;
 
-/// Converts a drain. `None` means that it cannot be used as it is.
+/// Returns `None` if the drain is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     name: &ObjectKey,
@@ -25,7 +25,7 @@ pub(crate) fn convert(
     let ramp_seconds = number(&spec.get("rampSeconds"), report)?;
     let (starts, expires) = times(root, &spec, now, report)?;
     if starts.is_none() && ramp_seconds > 0 {
-        let message = "without metadata.creationTimestamp the start of the ramp is unknown; the drain counts in full";
+        let message = "without metadata.creationTimestamp the start of the ramp is unknown; the drain applies in full at once";
         report.warn(
             &spec.get("rampSeconds"),
             message,
@@ -48,7 +48,7 @@ pub(crate) fn convert(
     })
 }
 
-/// When the drain began, if it is said, and when it ends. `None` if it may not end then.
+/// The start of the drain, if known, and its end. `None` if the end is not allowed.
 fn times(
     root: &Field<'_>,
     spec: &Field<'_>,
@@ -61,10 +61,10 @@ fn times(
     let now = now.and_then(|now| Timestamp::from_millisecond(now).ok());
     if created.is_some_and(|created| expires <= created) {
         let message = "not after the drain's creation; the drain cannot be used as it is";
-        report.warn(&field, message, "write when it ends");
+        report.warn(&field, message, "write a later time");
         return None;
     }
-    // A drain may be renewed, so its creation alone says nothing once the time is known.
+    // An operator may extend a drain, so the limit counts from now, not only from its creation.
     let limit = Span::new().hours(MAX_AHEAD_HOURS);
     let latest = created
         .max(now)
@@ -75,7 +75,7 @@ fn times(
         report.warn(
             &field,
             message,
-            "write an earlier time, and renew it when it is due",
+            "write an earlier time, and extend the drain before it ends",
         );
         if let Ok(from) = expires.checked_sub(limit) {
             report.usable_from(from.as_millisecond());

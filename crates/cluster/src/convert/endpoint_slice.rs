@@ -1,4 +1,4 @@
-//! `discovery.k8s.io` `EndpointSlice`: which pods serve which port of a Service (KP-IN-14 to 16).
+//! Converts `discovery.k8s.io` `EndpointSlice` (KP-IN-14 to 16).
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
 
-/// The label that says whose endpoints a slice holds.
+/// The label with the name of the slice's Service.
 const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// Converts a slice. `Ok(None)` means that it cannot be used as it is.
+/// Returns `Ok(None)` if the slice is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
@@ -80,7 +80,7 @@ fn family(root: &Field<'_>, report: &mut Report) -> Result<Option<Family>, Ignor
 fn slice_ports(root: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Vec<SlicePort> {
     let listed = root.get("ports");
     let mut found: Vec<SlicePort> = Vec::new();
-    // A slice may have 20,000 ports, so none is compared with all before it.
+    // A slice may have 20,000 ports: a hash set avoids comparing each port with all others.
     let mut seen = FxHashSet::default();
     for entry in listed.items(report) {
         let Some(port) = slice_port(&entry, interner, report) else {
@@ -108,7 +108,7 @@ fn slice_port(
     let protocol = ports::protocol(entry, report)?;
     let number = entry.get("port");
     if !number.is_present() {
-        report.warn(&number, "missing; a port without a number stands for all ports, which no proxy supports, and is skipped", "write the pod's port");
+        report.warn(&number, "missing; a port without a number means all ports, which no proxy supports; the port is skipped", "write the pod's port");
         return None;
     }
     let port: NonZeroU16 = ports::number(&number, report)?;
@@ -172,7 +172,7 @@ fn endpoint(
     })
 }
 
-/// The endpoint's first address. The API lists several only as alternatives of one pod, and every
+/// The endpoint's first address. Further addresses are alternatives of the same pod, and every
 /// proxy uses the first (KP-IN-14).
 fn first_address(
     entry: &Field<'_>,
@@ -203,15 +203,15 @@ fn first_address(
         report.warn(
             &first,
             message,
-            "put IPv4 and IPv6 addresses into slices of their own",
+            "put IPv4 and IPv6 addresses into separate slices",
         );
         return None;
     }
     Some(address)
 }
 
-/// A field of the endpoint, or the label of the same meaning in the topology map that `v1beta1`
-/// had (`topology`) and `v1` still shows (`deprecatedTopology`).
+/// A field of the endpoint, or the label with the same meaning in the map that `v1beta1` has
+/// (`topology`) and `v1` still shows (`deprecatedTopology`).
 fn place(
     entry: &Field<'_>,
     field: &str,

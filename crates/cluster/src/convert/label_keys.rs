@@ -1,7 +1,7 @@
-//! The labels of Nodes that annotations of Services may use, where an administrator names them.
+//! Limits the labels of Nodes that annotations of Services may use, if an administrator lists them.
 //!
-//! A label that may not be used is a fault like any other: it costs the entry of `avoid` that has it, and where it stands
-//! in the levels of a boundary, the boundary cannot be read. It never opens one.
+//! A label that is not in the list is a fault. An entry of `avoid` with the label is not used.
+//! Levels of a hard policy with the label count as unreadable, so the fault never opens a boundary.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::intern::Interner;
 use crd::REQUIRED_KEYS;
 use object_tree::Field;
 
-/// What is done about levels of a boundary with such a label.
-const KEPT: &str = "the levels are those of a hard policy, so the last good version stays in use, or connections are refused if there is none";
+/// The consequence for the levels of a hard policy.
+const KEPT: &str = "the levels are those of a hard policy, so their last good version stays in use; if there is none, connections are refused";
 
-/// The first label of a policy that annotations may not use, if they may use only some.
+/// The first label of a policy that annotations may not use.
 pub fn refused_label<'p>(policy: &'p Policy, allowed: &BTreeSet<Arc<str>>) -> Option<&'p Arc<str>> {
     policy.label_keys().find(|label| !may_use(allowed, label))
 }
@@ -26,7 +26,7 @@ fn may_use(allowed: &BTreeSet<Arc<str>>, label: &str) -> bool {
     REQUIRED_KEYS.contains(&label) || allowed.contains(label)
 }
 
-/// Takes out of the policy of annotations what uses a label that is not among `allowed`.
+/// Removes the parts of an annotation's policy that use a label which is not in `allowed`.
 pub(super) fn restrict(
     service: &mut Service,
     root: &Field<'_>,
@@ -49,7 +49,7 @@ pub(super) fn restrict(
     }
     let mut levels = policy.levels.iter().map(|level| &level.key);
     let level = levels.find(|key| is_refused(key));
-    // What `topologyKeys` name is not named by an annotation.
+    // Levels from `topologyKeys` are not limited.
     let level = level.filter(|_| policy.source == PolicySource::Annotation);
     if let Some(key) = level {
         let consequence = if policy.is_bounded() {
@@ -72,7 +72,8 @@ pub(super) fn restrict(
     service.policy = (!adds_nothing).then(|| interner.policy(left));
 }
 
-/// What is left of a policy whose levels cannot be used: of a boundary one that holds nothing, else what it adds.
+/// A policy without its levels. A hard policy stays hard and matches no endpoint; another policy
+/// keeps only what it adds.
 fn without_levels(policy: Policy) -> Policy {
     let is_bounded = policy.is_bounded();
     let mode = if is_bounded { Mode::Hard } else { Mode::None };
@@ -85,7 +86,7 @@ fn without_levels(policy: Policy) -> Policy {
     }
 }
 
-/// Reports a label at the first of the annotations that names it.
+/// Reports a label at the first annotation that contains it.
 fn warn(root: &Field<'_>, names: &[&str], key: &LevelKey, consequence: &str, report: &mut Report) {
     let label = key.label().map_or("", |label| label);
     let metadata = root.get("metadata");
@@ -99,7 +100,7 @@ fn warn(root: &Field<'_>, names: &[&str], key: &LevelKey, consequence: &str, rep
     report.warn(
         &annotations.entry(name),
         format!("annotations may not use the label {label} here; {consequence}"),
-        "use a label that --annotation-label-keys of the agents names, or have it named there",
+        "use a label of the agents' --annotation-label-keys, or ask an administrator to add this label",
     );
 }
 
@@ -111,7 +112,7 @@ mod tests {
 
     use crate::source::{Options, read_text};
 
-    /// The Service with these annotations where annotations may use `example.com/rack`, and what is said.
+    /// The Service, and the warnings, where annotations may use `example.com/rack`.
     fn read(annotations: &[(&str, &str)]) -> (Service, Vec<String>) {
         let lines: Vec<String> = annotations
             .iter()
@@ -127,15 +128,19 @@ mod tests {
         };
         let loaded = read_text("a.yaml", text.as_bytes(), &options).unwrap();
         let service = loaded.snapshot.services().next().unwrap().clone();
-        let said = loaded.warnings.iter().map(ToString::to_string);
-        let said = said.filter(|said| said.contains("may not use"));
-        (service, said.collect())
+        let warned = loaded.warnings.iter().map(ToString::to_string);
+        let warned = warned.filter(|warned| warned.contains("may not use"));
+        (service, warned.collect())
     }
 
-    /// Levels, what is avoided, and whether it is a boundary, of what is left.
+    /// Mode, levels and avoided domains of the remaining policy.
     fn left(annotations: &[(&str, &str)]) -> (String, Faults) {
-        let (service, said) = read(annotations);
-        assert_eq!(said.is_empty(), service.faults == Faults::None, "{said:?}");
+        let (service, warned) = read(annotations);
+        assert_eq!(
+            warned.is_empty(),
+            service.faults == Faults::None,
+            "{warned:?}"
+        );
         let words = service.policy.as_ref().map(|policy| {
             let levels = policy.levels.iter().map(|level| level.key.to_string());
             let avoid = policy.avoid.iter().map(|avoid| format!("!{}", avoid.key));
@@ -199,16 +204,16 @@ mod tests {
 
     #[test]
     fn the_annotation_that_names_the_label_is_reported() {
-        let (_, said) = read(&[("keys", "zone,example.com/x"), ("avoid", "example.com/y")]);
-        assert_eq!(said.len(), 2, "{said:#?}");
-        let both = said.concat();
+        let (_, warned) = read(&[("keys", "zone,example.com/x"), ("avoid", "example.com/y")]);
+        assert_eq!(warned.len(), 2, "{warned:#?}");
+        let both = warned.concat();
         for part in [
             "topology.ipvs-topo.io/keys",
             "label example.com/x",
             "io/avoid",
             "label example.com/y",
         ] {
-            assert!(both.contains(part), "{part}: {said:#?}");
+            assert!(both.contains(part), "{part}: {warned:#?}");
         }
     }
 }

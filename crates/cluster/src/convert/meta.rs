@@ -1,4 +1,4 @@
-//! What every object has: API version and kind, name and namespace, labels.
+//! Converts the parts that every object has: API version and kind, name and namespace, labels.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crd::GROUP;
 use object_tree::Field;
 use object_tree::Node;
 
-/// The label that gives an object to another proxy, whatever its value (KP-IN-01).
+/// The label that assigns an object to another proxy, with any value (KP-IN-01).
 pub(crate) const LABEL_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
-/// The label of headless Services and their slices, whatever its value (KP-IN-01).
+/// The label of headless Services and their slices, with any value (KP-IN-01).
 pub(crate) const LABEL_HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// The kind of an object, or the name to count it by when it is of a kind that is not read.
+/// The kind of an object, or the name to count it under if this program does not read its kind.
 ///
-/// A missing `apiVersion` is taken for the right one; a wrong group makes it another kind: a
-/// Knative `Service` is not a Service.
+/// A missing `apiVersion` is accepted. Another group is another kind: a Knative `Service` is not a
+/// Service.
 pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
     let kind = node
         .get("kind")
@@ -46,7 +46,7 @@ pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
     })
 }
 
-/// The object's key, when it has a usable name. Without one there is nothing to call it by.
+/// The object's key; `None`, and a warning, if it has no valid name.
 pub(crate) fn key_of(
     root: &Field<'_>,
     kind: Kind,
@@ -56,11 +56,7 @@ pub(crate) fn key_of(
     let metadata = root.get("metadata");
     let name = metadata.get("name");
     let Some(text) = name.text(report) else {
-        report.warn(
-            &name,
-            "the object has no name and is skipped",
-            "give it one",
-        );
+        report.warn(&name, "the object has no name and is skipped", "add a name");
         return None;
     };
     let namespace = metadata.get("namespace");
@@ -79,7 +75,8 @@ pub(crate) fn key_of(
         if !text.is_empty() && !is_dns_name(text)
             || text.is_empty() && field.is_present() && kind.is_namespaced()
         {
-            let message = format!("`{text}` is not a name in Kubernetes and the object is skipped");
+            let message =
+                format!("`{text}` is not a valid name in Kubernetes, and the object is skipped");
             report.warn(
                 field,
                 message,
@@ -90,7 +87,7 @@ pub(crate) fn key_of(
     }
     let name = ObjectName {
         namespace: interner.text(space),
-        // Nothing refers to a slice by its name.
+        // No other object repeats the name of a slice, so it is not shared.
         name: if kind == Kind::EndpointSlice {
             text.into()
         } else {
@@ -102,8 +99,8 @@ pub(crate) fn key_of(
     Some(key)
 }
 
-/// RFC 1123 as Kubernetes checks names: at most 253 lower-case letters, digits, `-` and `.`,
-/// with a letter or digit at both ends.
+/// RFC 1123 as Kubernetes checks it: at most 253 lower-case letters, digits, `-` and `.`, with a
+/// letter or digit at both ends.
 fn is_dns_name(text: &str) -> bool {
     let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let ends = [text.bytes().next(), text.bytes().next_back()];
@@ -114,7 +111,7 @@ fn is_dns_name(text: &str) -> bool {
             .all(|byte| good(byte) || byte == b'-' || byte == b'.')
 }
 
-/// Whether the object carries the label, whatever its value.
+/// Whether the object has the label, with any value.
 pub(crate) fn has_label(root: &Field<'_>, label: &str) -> bool {
     root.get("metadata")
         .get("labels")
@@ -122,7 +119,7 @@ pub(crate) fn has_label(root: &Field<'_>, label: &str) -> bool {
         .any(|key| key == label)
 }
 
-/// The instant of `metadata.creationTimestamp` in seconds since 1970.
+/// `metadata.creationTimestamp` in seconds since 1970.
 pub(crate) fn created(root: &Field<'_>, report: &mut Report) -> Option<i64> {
     let metadata = root.get("metadata");
     let field = metadata.get("creationTimestamp");
@@ -131,7 +128,7 @@ pub(crate) fn created(root: &Field<'_>, report: &mut Report) -> Option<i64> {
     Some(instant.as_second())
 }
 
-/// `metadata.generation`, 0 where none is written.
+/// `metadata.generation`, or 0.
 pub(crate) fn generation(root: &Field<'_>, report: &mut Report) -> u64 {
     let metadata = root.get("metadata");
     let field = metadata.get("generation");
@@ -141,7 +138,6 @@ pub(crate) fn generation(root: &Field<'_>, report: &mut Report) -> u64 {
         .unwrap_or_default()
 }
 
-/// The shared copies of a mapping of labels.
 pub(crate) fn texts(
     field: &Field<'_>,
     interner: &mut Interner,
@@ -150,7 +146,7 @@ pub(crate) fn texts(
     some_texts(field, |_key| true, interner, report)
 }
 
-/// The shared copies of some labels, by their keys.
+/// The labels whose key `is_wanted`.
 pub(crate) fn some_texts(
     field: &Field<'_>,
     is_wanted: impl Fn(&str) -> bool,

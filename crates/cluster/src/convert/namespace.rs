@@ -1,4 +1,4 @@
-//! `v1` Namespace: its labels, which policies of the cluster select by.
+//! Converts `v1` Namespace, with the labels that a `ClusterTopologyPolicy` selects by.
 
 use super::meta;
 use super::report::Report;
@@ -6,7 +6,7 @@ use crate::intern::Interner;
 use crate::object::{Namespace, ObjectKey};
 use object_tree::Field;
 
-/// Converts a Namespace. Any with a name can be used.
+/// Every Namespace with a name is valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,

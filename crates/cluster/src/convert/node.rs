@@ -1,4 +1,5 @@
-//! `v1` Node: its name, its labels, its internal addresses, how much CPU it has, whether it is ready or leaves.
+//! Converts `v1` Node: name, labels, internal addresses, allocatable CPU, and whether it is ready
+//! or leaving.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,8 +17,8 @@ use object_tree::Field;
 /// The taint of a Node that the cluster autoscaler is about to delete.
 const AUTOSCALER_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// Converts a Node, with the labels that are `kept`, or all. Any Node with a name can be used: topology needs only its
-/// labels.
+/// Keeps the labels in `kept`, or all if it is `None`. Every Node with a name is valid, because
+/// topology needs only its labels.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
@@ -38,7 +39,7 @@ pub(crate) fn convert(
     }
 }
 
-/// `status.allocatable.cpu` in thousandths; 0 when it is not said.
+/// `status.allocatable.cpu` in thousandths of a CPU; 0 if missing.
 fn cpu_milli(root: &Field<'_>, report: &mut Report) -> u64 {
     let status = root.get("status");
     let allocatable = status.get("allocatable");
@@ -47,13 +48,13 @@ fn cpu_milli(root: &Field<'_>, report: &mut Report) -> u64 {
         return 0;
     };
     quantity::milli(text).unwrap_or_else(|| {
-        let message = format!("`{text}` is not an amount of CPU; the Node counts as having none");
+        let message = format!("`{text}` is not an amount of CPU; the Node counts with 0 CPU");
         report.warn(&field, message, "write it as 4 or 3920m");
         0
     })
 }
 
-/// A Node that is being deleted, or that the cluster autoscaler is about to delete.
+/// Whether the Node is being deleted, or the cluster autoscaler is about to delete it.
 fn is_leaving(root: &Field<'_>, report: &mut Report) -> bool {
     let (metadata, spec) = (root.get("metadata"), root.get("spec"));
     let taints = spec.get("taints");
@@ -62,7 +63,7 @@ fn is_leaving(root: &Field<'_>, report: &mut Report) -> bool {
         || keys.any(|taint| taint.get("key").text(report) == Some(AUTOSCALER_TAINT))
 }
 
-/// The condition `Ready`; a Node that says nothing of it is ready.
+/// The condition `Ready`; a Node without the condition is ready.
 fn is_ready(root: &Field<'_>, report: &mut Report) -> bool {
     let status = root.get("status");
     let conditions = status.get("conditions");

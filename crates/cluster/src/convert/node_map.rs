@@ -1,4 +1,4 @@
-//! `TopologyMap`: some Nodes, as far as they matter to the Nodes that are not they.
+//! Converts `TopologyMap`: the facts about a group of Nodes that other Nodes need.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use crate::intern::Interner;
 use crd::MAP;
 use object_tree::Field;
 
-/// What one map tells.
+/// The content of one map.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NodeMap {
-    /// The labels that it tells of each Node.
+    /// The labels that the map contains for each Node.
     pub(crate) keys: Vec<Arc<str>>,
-    /// The Nodes by name. Whether one is about to leave is not told: that decides on that Node alone.
+    /// By name. `leaving` is always false: the map does not contain it, because only the agent on
+    /// that Node uses it.
     pub(crate) nodes: BTreeMap<Arc<str>, Node>,
 }
 
-/// Converts a map. `None` means that it cannot be used as it is.
+/// Returns `None` if the map is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     interner: &mut Interner,

@@ -1,7 +1,8 @@
-//! What a Service asks of topology: our annotations, or the old `spec.topologyKeys`.
+//! Reads the topology policy of a Service: its annotations, or the old `spec.topologyKeys`.
 //!
-//! A fault costs the annotation that has it. Where the levels of a hard policy, or the name of the policy, cannot be read, the Service asks for a
-//! boundary that holds nothing; the index puts the last good version in its place, if there is one.
+//! An annotation with a fault is not used. If the levels of a hard policy, or the name of the
+//! policy, cannot be read, the Service gets a hard policy that matches no endpoint. The index
+//! replaces it with the last good version, if there is one.
 
 use std::collections::HashMap;
 
@@ -15,24 +16,23 @@ use crate::object::Ignored;
 use object_tree::Field;
 use object_tree::Node;
 
-/// What is done about a fault in an annotation.
+/// The consequence of a fault in an annotation.
 const NOT_USED: &str = "it is not used";
-/// What is done about levels of a hard policy that cannot be read.
+/// The consequence if the levels of a hard policy cannot be read.
 const KEPT: &str = "the levels of a hard policy cannot be read, so the last good version stays in use, or connections are refused if there is none";
-/// What is done about the name of a policy that cannot be read.
-const NAME_KEPT: &str = "the policy may be a hard one, so the last good version stays in use, or connections are refused if there is none";
+/// The consequence if the name of a policy cannot be read.
+const NAME_KEPT: &str = "the policy may be hard, so the last good version stays in use, or connections are refused if there is none";
 
-/// What a Service asks for, and what is wrong with it.
+/// The policy that a Service asks for, and its faults.
 pub(crate) struct Asking {
-    /// By its annotations and its `topologyKeys` together.
+    /// From the annotations and `topologyKeys` together.
     pub(crate) asked: Option<AnnotationChoice>,
-    /// By its `topologyKeys` alone.
+    /// From `topologyKeys` alone.
     pub(crate) topology_keys: Option<Policy>,
-    /// What is wrong with them.
     pub(crate) faults: Faults,
 }
 
-/// Reads what a Service asks for. Annotations with levels, or a named policy, win over `topologyKeys`; annotations without
+/// Annotations with levels, or with the name of a policy, replace `topologyKeys`. Other annotations
 /// add to them.
 pub(crate) fn of_service(
     root: &Field<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn of_service(
         None => false,
     };
     if has_levels && keys.is_present() {
-        let message = "not used, because annotations say what is wanted";
+        let message = "not used, because the annotations define the policy";
         report.warn(&keys, message, "remove one of the two");
     }
     let reading = read_keys(&keys, report);
@@ -69,7 +69,7 @@ pub(crate) fn of_service(
     }
 }
 
-/// Reports annotations of ours on a Service that no node proxy serves, because of what it is.
+/// Warns about topology annotations on a Service that no node proxy serves.
 pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Report) {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
@@ -87,7 +87,7 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationChoice>
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);
-    // There may be thousands, so none is looked for among all.
+    // A Service may have thousands of annotations: a map avoids a search for each.
     let texts: HashMap<&str, &str> = texts.into_iter().collect();
     let ours = annotations.keys().filter(|key| key.starts_with(PREFIX));
     let ours: Vec<_> = ours.map(|key| (key, texts.get(key).copied())).collect();
@@ -120,13 +120,13 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationChoice>
     (asked, faults)
 }
 
-/// Whether a fault is one of levels and mode.
+/// Whether a fault is in the levels or the mode.
 fn is_about_levels(error: &PolicyError) -> bool {
     let name = error.field.strip_prefix(PREFIX);
     name.is_some_and(|name| ["mode", "keys", "weights"].contains(&name))
 }
 
-/// The field of Kubernetes 1.17 to 1.21, with the rules of its validation (1.18).
+/// Reads the field of Kubernetes 1.17 to 1.21, with the rules of the validation in 1.18.
 fn read_keys(keys: &Field<'_>, report: &mut Report) -> TopologyKeysReading {
     let texts: Vec<&str> = keys
         .items(report)
@@ -142,7 +142,7 @@ fn read_keys(keys: &Field<'_>, report: &mut Report) -> TopologyKeysReading {
     }
 }
 
-/// Reports what is wrong with keys that are used.
+/// Reports the faults of keys that are used.
 fn report_keys(
     keys: &Field<'_>,
     reading: &TopologyKeysReading,
@@ -154,7 +154,7 @@ fn report_keys(
         .and_then(Node::list)
         .is_some_and(|list| !list.is_empty());
     if is_there && external == TrafficPolicy::Local {
-        let message = "Kubernetes forbade topologyKeys with externalTrafficPolicy Local; they hold for inside traffic";
+        let message = "Kubernetes did not allow topologyKeys with externalTrafficPolicy Local; they apply to traffic from inside the cluster";
         report.warn(keys, message, "remove one of the two");
     }
     for warning in &reading.warnings {
@@ -177,7 +177,7 @@ fn report_keys(
     }
 }
 
-/// The element of the list that a finding such as `spec.topologyKeys[2]` is about, or the list.
+/// The element that a path such as `spec.topologyKeys[2]` names, or the whole list.
 fn element<'s>(keys: &'s Field<'s>, path: &str) -> Field<'s> {
     let index = path
         .rsplit_once('[')
@@ -185,7 +185,7 @@ fn element<'s>(keys: &'s Field<'s>, path: &str) -> Field<'s> {
     keys.element(index)
 }
 
-/// Reports an error in a policy. Its text ends in what would be right, after the last `; `.
+/// Reports an error in a policy. In its text, the remedy follows the last `; `.
 fn warn(field: &Field<'_>, error: &PolicyError, consequence: &str, report: &mut Report) {
     let (problem, remedy) = error
         .problem
@@ -199,7 +199,7 @@ mod tests {
     use crate::source::{Options, read_text};
 
     #[test]
-    fn d13_thousands_of_annotations_of_ours_cost_no_more_than_they_are() {
+    fn d13_thousands_of_topology_annotations_take_linear_time() {
         let lines: Vec<String> = (0..50_000)
             .map(|number| format!("    topology.ipvs-topo.io/x{number}: 'y'\n"))
             .collect();

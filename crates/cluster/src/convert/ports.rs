@@ -1,4 +1,4 @@
-//! Ports and protocols, written alike in Services and slices.
+//! Converts ports and protocols, which Services and slices write alike.
 
 use std::num::NonZeroU16;
 
@@ -7,7 +7,7 @@ use topology_core::model::Protocol;
 use super::report::Report;
 use object_tree::Field;
 
-/// The protocol of a port entry; TCP when it names none. Nothing, and a warning, for others.
+/// The protocol of a port entry, by default TCP. `None`, and a warning, if it is not supported.
 pub(crate) fn protocol(entry: &Field<'_>, report: &mut Report) -> Option<Protocol> {
     if !entry.is_map(report) {
         return None;

@@ -1,6 +1,6 @@
-//! Kubernetes quantities, as in `cpu: 3920m`.
+//! Parses Kubernetes quantities, as in `cpu: 3920m`.
 
-/// A power of ten or of two that a suffix stands for.
+/// Each suffix, with the numbers to multiply with and to divide by.
 const SUFFIXES: [(&str, u128, u128); 15] = [
     ("n", 1, 1_000_000_000),
     ("u", 1, 1_000_000),
@@ -19,11 +19,11 @@ const SUFFIXES: [(&str, u128, u128); 15] = [
     ("Pi", 1 << 50, 1),
 ];
 
-/// Digits before and after the point that are read; a CPU count needs fewer.
+/// The largest number of digits before, and after, the point. CPU quantities have fewer.
 const MAX_DIGITS: usize = 15;
 
-/// The quantity in thousandths, rounded up as the API server does. Nothing for what is not a quantity, is negative,
-/// or is too large to count.
+/// The quantity in thousandths, rounded up as the API server does. `None` if the text is not a
+/// quantity, is negative or is too large.
 pub(crate) fn milli(text: &str) -> Option<u64> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let end = text
@@ -44,7 +44,7 @@ pub(crate) fn milli(text: &str) -> Option<u64> {
     milli.div_ceil(over).try_into().ok()
 }
 
-/// What a number is multiplied with and divided by.
+/// The numbers to multiply with and to divide by.
 fn scale(suffix: &str) -> Option<(u128, u128)> {
     if let Some((_, times, over)) = SUFFIXES.iter().find(|(known, ..)| *known == suffix) {
         return Some((*times, *over));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_none() {
+    fn a_text_that_is_not_a_quantity_is_none() {
         let long = "1".repeat(40);
         for text in [
             "", ".", "-1", "1E", "1.2.3", "four", "1 m", "1x", "1e", "1e99", "e3", "m", &long,

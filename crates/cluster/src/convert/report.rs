@@ -1,4 +1,4 @@
-//! The warnings of one object, gathered while it is converted.
+//! Collects the warnings of one object while it is converted.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::object::{Kind, ObjectKey};
 use crate::text::shorten;
 use crate::warning::{Code, Subject, Warning};
 
-/// So many warnings of one object are kept; the rest are counted in one more.
+/// The largest number of warnings of one object. One more warning counts the rest.
 const MAX_WARNINGS: usize = 20;
 
-/// Collects the warnings of one object and knows how the object is called.
+/// The warnings of one object, and its name.
 pub(crate) struct Report {
     file: Arc<str>,
     line: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A report on `subject`, which begins at `line` of `file`.
+    /// `line` is the first line of the object in `file`.
     pub(crate) fn new(file: &Arc<str>, line: u32, subject: Subject) -> Self {
         Self {
             file: Arc::clone(file),
@@ -35,19 +35,19 @@ impl Report {
         }
     }
 
-    /// Says how the object is called in the warnings from here on.
+    /// Sets the object's name as written, for the warnings that follow.
     pub(crate) fn name(&mut self, object: String) {
         self.subject = self.subject.clone().named(shorten(object));
     }
 
-    /// Says which object it is.
+    /// Sets the object's key, also for the warnings so far.
     pub(crate) fn identify(&mut self, key: &ObjectKey) {
         let known = |warning: &mut Warning| warning.subject = Subject::Object(key.clone());
         self.warnings.iter_mut().for_each(known);
         self.subject = Subject::Object(key.clone());
     }
 
-    /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
+    /// Warns that `field` is not used as written.
     pub(crate) fn warn(
         &mut self,
         field: &Field<'_>,
@@ -57,7 +57,7 @@ impl Report {
         self.add(self.of_field(field, message, remedy));
     }
 
-    /// Reports that `field` is sound and has no effect: why, and what would have one.
+    /// Warns that `field` is valid but has no effect.
     pub(crate) fn warn_no_effect(
         &mut self,
         field: &Field<'_>,
@@ -84,7 +84,7 @@ impl Report {
         }
     }
 
-    /// What kind of thing is wrong with a field that is not used as written.
+    /// The code for a field that is not used as written.
     fn code_of(&self, field: &Field<'_>) -> Code {
         match (&self.subject, self.subject.kind()) {
             (Subject::File, _) => Code::File,
@@ -96,7 +96,7 @@ impl Report {
     }
 
     fn add(&mut self, warning: Warning) {
-        // Some fields are read for two purposes; what is wrong with them is said once.
+        // Some fields are read twice; a fault in them is reported once.
         if self.warnings.contains(&warning) {
             return;
         }
@@ -107,17 +107,17 @@ impl Report {
         }
     }
 
-    /// Says that the object can be used as it is from a time on, in milliseconds since 1970.
+    /// Sets the time when the object becomes valid, in milliseconds since 1970.
     pub(crate) fn usable_from(&mut self, time: i64) {
         self.usable_at = Some(time);
     }
 
-    /// What [`usable_from`](Self::usable_from) said.
+    /// The time that [`usable_from`](Self::usable_from) has set.
     pub(crate) fn usable_at(&self) -> Option<i64> {
         self.usable_at
     }
 
-    /// The warnings in the order they were found.
+    /// The warnings in the order in which they were found.
     pub(crate) fn finish(mut self) -> Vec<Warning> {
         if self.untold > 0 {
             let message = format!("{} more warnings like these", self.untold);
@@ -143,7 +143,7 @@ impl Problems for Report {
     }
 }
 
-/// Whether the field is an annotation of ours.
+/// Whether the field is a topology annotation.
 fn is_our_annotation(field: &Field<'_>) -> bool {
     let is_ours = matches!(field.step(), Step::Label(key) if key.starts_with(PREFIX));
     is_ours
@@ -152,7 +152,7 @@ fn is_our_annotation(field: &Field<'_>) -> bool {
             .is_some_and(|parent| parent.is_at(["metadata", "annotations"]))
 }
 
-/// Whether the field is `spec.topologyKeys`, or in it.
+/// Whether the field is `spec.topologyKeys` or an element of it.
 fn is_in_topology_keys(field: &Field<'_>) -> bool {
     let path = ["spec", "topologyKeys"];
     field.is_at(path) || field.parent().is_some_and(|parent| parent.is_at(path))

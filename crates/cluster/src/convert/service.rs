@@ -1,4 +1,4 @@
-//! `v1` Service: its addresses, ports, affinity, traffic policies and what it asks of topology.
+//! Converts `v1` Service: addresses, ports, affinity, traffic policies and topology policy.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
 
-/// The annotations that ask for Topology Aware Hints; the older one decides where both are.
+/// The annotations that ask for Topology Aware Hints. If a Service has both, the older
+/// annotation decides.
 const OLDER_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const NEWER_HINTS: &str = "service.kubernetes.io/topology-mode";
-/// How long a client stays with its endpoint when the Service does not say (API default).
+/// The affinity timeout if the Service has none (API default).
 const DEFAULT_AFFINITY_SECONDS: u32 = 10_800;
-/// The longest the API allows: one day.
+/// The longest timeout that the API allows: one day.
 const MAX_AFFINITY_SECONDS: u32 = 86_400;
 
-/// Converts a Service. `Ok(None)` means that it cannot be used as it is.
+/// Returns `Ok(None)` if the Service is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
@@ -91,7 +92,7 @@ fn hint_mode(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> HintMod
     )
 }
 
-/// A value that Kubernetes does not know has no effect there either.
+/// Warns about an unknown value, which Kubernetes ignores as well.
 fn traffic_distribution<'a>(field: &Field<'a>, report: &mut Report) -> Option<&'a str> {
     let value = field.text(report)?;
     if !HintMode::DISTRIBUTIONS.contains(&value) {
@@ -102,7 +103,7 @@ fn traffic_distribution<'a>(field: &Field<'a>, report: &mut Report) -> Option<&'
     Some(value)
 }
 
-/// Whether the Service is one that a node proxy serves (KP-IN-01, KP-IN-07).
+/// Fails if no node proxy serves the Service (KP-IN-01, KP-IN-07).
 fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), Ignored> {
     if meta::has_label(root, meta::LABEL_PROXY_NAME) {
         return Err(Ignored::OtherProxy);
@@ -119,8 +120,7 @@ fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), I
     let several = spec.get("clusterIPs");
     if cluster_ip.is_empty() && !several.is_present() {
         let field = spec.get("clusterIP");
-        let message =
-            "no cluster IP; where there is no API server to allocate one, the file must name it";
+        let message = "no cluster IP; in a file it is required, because no API server allocates it";
         report.warn(
             &field,
             message,
@@ -141,10 +141,10 @@ fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), I
     }
 }
 
-/// The cluster IPs, one of each family at most, the primary first (KP-IN-09).
+/// The cluster IPs, at most one of each family, the primary first (KP-IN-09).
 ///
-/// `spec.clusterIPs` is the truth; `spec.clusterIP` repeats its first and is used alone.
-/// `spec.ipFamilies` says what the addresses show by themselves, so it is not needed.
+/// `spec.clusterIP` repeats the first of `spec.clusterIPs`, and is used only if that is missing.
+/// `spec.ipFamilies` repeats the families of the addresses, and is not read.
 fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = Vec::new();
     let several = spec.get("clusterIPs");
@@ -176,7 +176,7 @@ fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
         report.warn(
             &field,
             "no usable cluster IP, so the Service cannot be used",
-            "name at least one good address",
+            "add at least one usable address",
         );
     }
     found.shrink_to_fit();
@@ -190,7 +190,7 @@ fn service_ports(
 ) -> Vec<ServicePort> {
     let listed = spec.get("ports");
     let mut found: Vec<ServicePort> = Vec::new();
-    // A Service may have thousands of ports, so none is compared with all before it.
+    // A Service may have thousands of ports: hash sets avoid comparing each port with all others.
     let (mut names, mut numbers) = (FxHashSet::default(), FxHashSet::default());
     for entry in listed.items(report) {
         let Some(port) = service_port(&entry, interner, report) else {
@@ -221,7 +221,7 @@ fn service_ports(
         report.warn(
             &listed,
             "no usable port, so the Service cannot be used",
-            "name at least one port",
+            "add at least one port",
         );
     }
     found.shrink_to_fit();
@@ -252,7 +252,7 @@ fn service_port(
     })
 }
 
-/// Seconds that a client stays with its endpoint, for `sessionAffinity: ClientIP` (KP-IN-12).
+/// The affinity timeout in seconds, for `sessionAffinity: ClientIP` (KP-IN-12).
 fn session_affinity(spec: &Field<'_>, report: &mut Report) -> Option<u32> {
     let field = spec.get("sessionAffinity");
     match field.text(report)? {

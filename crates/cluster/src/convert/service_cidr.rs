@@ -1,4 +1,4 @@
-//! `networking.k8s.io` `ServiceCIDR`: the ranges that cluster IPs are taken from.
+//! Converts `networking.k8s.io` `ServiceCIDR`: the ranges of cluster IPs.
 
 use topology_core::model::{IpNetwork, parse_range};
 
@@ -6,7 +6,7 @@ use super::report::Report;
 use crate::object::{ObjectKey, ServiceCidr};
 use object_tree::Field;
 
-/// Converts a `ServiceCIDR`. `None` means that it cannot be used as it is.
+/// Returns `None` if the object is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
@@ -27,7 +27,7 @@ pub(crate) fn convert(
         report.warn(
             &listed,
             "no usable range, so the object cannot be used",
-            "name at least one",
+            "add at least one range",
         );
         return None;
     }

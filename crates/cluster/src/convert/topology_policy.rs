@@ -1,4 +1,4 @@
-//! `TopologyPolicy` and `ClusterTopologyPolicy`: what administrators ask of the topology.
+//! Converts `TopologyPolicy` and `ClusterTopologyPolicy`.
 
 use topology_core::model::{Enforcement, OwnerLimits, TopologyPolicy};
 use topology_core::policy::{
@@ -13,7 +13,7 @@ use crate::object::{Kind, ObjectKey};
 use crd::{CLUSTER_POLICY, NAMESPACE_POLICY};
 use object_tree::Field;
 
-/// Converts a policy of either kind. `None` means that it cannot be used as it is.
+/// Converts a policy of either kind. Returns `None` if it is not valid.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
@@ -78,7 +78,7 @@ fn policy(
     })
 }
 
-/// The levels; where the mode gives the shares, the first takes all and the others wait.
+/// If the mode is not `Weighted`, the first level has weight 100 and the others have weight 0.
 fn levels(field: &Field<'_>, mode: Mode, report: &mut Report) -> Option<Vec<Level>> {
     let mut levels = Vec::new();
     for item in field.items(report) {

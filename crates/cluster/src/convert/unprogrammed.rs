@@ -1,4 +1,4 @@
-//! The parts of a Service that this version does not program yet: named, never silently ignored.
+//! Lists the parts of a Service that this version does not program yet, so that output names them.
 
 use topology_core::model::Unprogrammed;
 
@@ -6,16 +6,15 @@ use super::report::Report;
 use crate::intern::Interner;
 use object_tree::Field;
 
-/// What is found in a Service besides its cluster IPs.
+/// The parts of a Service besides its cluster IPs.
 pub(crate) struct OtherFrontends {
-    /// The parts, in the order in which `kubectl explain` lists them.
+    /// In the order of `kubectl explain`.
     pub(crate) parts: Vec<Unprogrammed>,
-    /// Whether the Service can be reached from outside by what it says (KP-TP-01): a node port,
-    /// an external IP or a load balancer's address. It decides which traffic policies count.
+    /// Whether the Service has an entrance from outside (KP-TP-01): a node port, an external IP or
+    /// a load balancer's address. It decides which traffic policies apply.
     pub(crate) externally_accessible: bool,
 }
 
-/// Lists what is not programmed.
 pub(crate) fn list(
     root: &Field<'_>,
     spec: &Field<'_>,
@@ -75,8 +74,8 @@ fn external_ips(
     any
 }
 
-/// The load balancer's addresses. One with only a host name, or that proxies by itself
-/// (`ipMode: Proxy`), is never programmed by a node proxy (KP-IN-11), so it is not listed.
+/// Adds the load balancer's addresses. No node proxy programs a load balancer with only a host name
+/// or with `ipMode: Proxy` (KP-IN-11), so these are not listed.
 fn load_balancer(
     root: &Field<'_>,
     report: &mut Report,

@@ -1,4 +1,4 @@
-//! Lists that end, lists that do not, and what is new among warnings.
+//! Tests complete and interrupted lists, and which warnings are new.
 
 use topology_core::model::{Labels, Node};
 
@@ -112,11 +112,7 @@ fn a_list_that_was_interrupted_leaks_nothing() {
     feed(&mut index, [Event::Begin, Event::Apply(node("n1")), WHOLE]);
     feed(&mut index, [Event::Begin, Event::Apply(node("n2"))]);
     feed(&mut index, [Event::Begin, Event::Apply(node("n3")), WHOLE]);
-    assert_eq!(
-        names(&index),
-        ["n3"],
-        "n2 was named only by the list that was given up"
-    );
+    assert_eq!(names(&index), ["n3"], "only the interrupted list had n2");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What the aliases of all files stand for together: a text of some kilobytes can stand for gigabytes, and so can many
-//! documents, or files, that each stay within a limit of their own.
+//! Limits what the YAML aliases of all files expand to together. A few kilobytes can expand to
+//! gigabytes, and so can many files if each has its own limit.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use rustc_hash::FxHashMap;
 
 use object_tree::MAX_ALIASED;
 
-/// The account of one input.
+/// The values that the aliases of one input expand to.
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
-    /// What those of each file stand for; none for files without.
+    /// For each file with aliases.
     files: FxHashMap<Arc<str>, u64>,
-    /// What those of the rest of the file that is being read may stand for.
+    /// The limit for the rest of the file that is being read.
     pub(crate) left: u64,
 }
 
 impl Aliases {
-    /// The reading of a file begins.
+    /// Begins a file.
     pub(super) fn begin(&mut self, file: &Arc<str>) {
         let others = self.files.iter().filter(|(name, _)| *name != file);
         let spent = others.map(|(_, spent)| spent).sum();
         self.left = MAX_ALIASED.saturating_sub(spent);
     }
 
-    /// A part of the file is known already.
+    /// Counts a part of the file that is known already.
     pub(super) fn spend(&mut self, aliased: u64) {
         self.left = self.left.saturating_sub(aliased);
     }
 
-    /// The file was read, or is gone.
+    /// Ends a file, which was read or no longer exists.
     pub(super) fn end(&mut self, file: &Arc<str>, aliased: u64) {
         if aliased > 0 {
             self.files.insert(Arc::clone(file), aliased);
@@ -64,11 +64,11 @@ mod tests {
     }
 
     #[test]
-    fn d13_files_that_are_refused_have_cost_as_much() {
+    fn d13_files_that_are_refused_count_as_well() {
         let folder = tempfile::tempdir().unwrap();
         let values = "x,".repeat(900);
         let items = "- *a\n".repeat(900);
-        // The last line is no YAML.
+        // The last line is not valid YAML.
         let text =
             format!("kind: Other\nmetadata: {{name: o}}\na: &a [{values}]\nb:\n{items}c: [\n");
         for number in 0..5 {

@@ -1,4 +1,4 @@
-//! The annotations of one object, as they are written: nothing else keeps their text.
+//! Reads the annotations of one object as they are written. The snapshot does not keep their text.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -8,10 +8,12 @@ use topology_core::model::ObjectName;
 use super::place::{self, SourcePath};
 use object_tree::{self as yaml, Node};
 
-/// The annotations of the Service `name` whose keys begin with `prefix`, in the order of the text.
+/// Returns the annotations of the Service `name` whose keys begin with `prefix`, in the order of
+/// the text.
 ///
-/// Reads the files once more. What cannot be read has none; of a Service that is written twice the last counts.
-/// Standard input and pipes can be read only once, so nothing is found there.
+/// Reads the files again, and ignores a file that cannot be read. If the Service is defined twice,
+/// the last definition is used. The result is empty for standard input and pipes, which can be read
+/// only once.
 pub fn annotations(path: &Path, name: &ObjectName, prefix: &str) -> Vec<(String, String)> {
     let SourcePath::Path(root) = SourcePath::new(path) else {
         return Vec::new();

@@ -1,15 +1,14 @@
-//! Compares changed files with what was reported of them before, and returns the difference as events.
+//! Compares changed files with their last state, and sends the difference as events.
 //!
-//! The catalog remembers a fingerprint of every object, not the object, so that a file of 10,000
-//! Services of which one changed gives one event.
+//! The catalog keeps a fingerprint of every object, not the object. If one of 10,000 Services in a
+//! file changes, it sends one event.
 //!
-//! Three rules decide what becomes of an object:
-//! - Of an object written in several files, the one in the last file by path counts, as with
+//! Three rules apply to objects:
+//! - If several files define an object, the last file by path is used, as with
 //!   `kubectl apply -f folder`.
-//! - An object that was good and is not any more stays as it was.
-//! - A file that cannot be parsed changes nothing, and while a file holds an object without a kind or
-//!   name, nothing that was in the file before counts as deleted: half a
-//!   file is often valid YAML.
+//! - An object that becomes invalid stays as it was.
+//! - A file that cannot be parsed changes nothing. While a file has an object without a kind or
+//!   name, no object of its earlier content is deleted, because half a file is often valid YAML.
 
 mod entry;
 mod files;
@@ -34,12 +33,12 @@ use files::BATCH;
 use objects::Update;
 
 impl Catalog {
-    /// Reads the files named and sends what changed since the last time.
+    /// Reads the `changed` files and sends the difference from the last time.
     ///
-    /// Until [`Catalog::list_ended`] the objects of a new file are sent while it is read, and deleted again
-    /// if the file turns out to be broken further down: the receiver does not act on them yet, so
-    /// they need not be kept. After that the files are compared as one, so that an object that moves from one to
-    /// another does not go in between.
+    /// Until [`Catalog::list_ended`], sends the objects of a new file while it reads the file, to
+    /// hold fewer objects, and deletes them again if the file is broken further down: the receiver
+    /// does not act on them yet. After that, compares all files together, so that an object that
+    /// moves to another file is not deleted in between.
     pub(crate) fn update(
         &mut self,
         changed: BTreeSet<Arc<str>>,
@@ -63,7 +62,7 @@ impl Catalog {
                 reports: Vec::new(),
             });
         }
-        // While the first list is read every new file would have all its neighbours looked at again.
+        // In the first list, this would report each file again for every new neighbour.
         if self.listed {
             let neighbours = self.files_of(&update.shared);
             update.to_report.extend(neighbours);
@@ -79,7 +78,7 @@ impl Catalog {
         }
     }
 
-    /// Ends the first list. Returns whether every file was in it, and what is still to be said about files.
+    /// Ends the first list. Returns whether it has every file, and the reports not sent yet.
     pub(crate) fn list_ended(&mut self) -> (Completeness, Vec<FileReport>) {
         self.listed = true;
         let shared = std::mem::take(&mut self.shared);
@@ -87,18 +86,18 @@ impl Catalog {
         (self.completeness(), self.reports(files))
     }
 
-    /// The files that write one of these objects.
+    /// The files that define one of these objects.
     fn files_of(&self, keys: &BTreeSet<ObjectKey>) -> BTreeSet<Arc<str>> {
         let entries = keys.iter().filter_map(|key| self.entries.get(key));
         entries.flat_map(Entry::files).collect()
     }
 
-    /// When the first file has to be read again because one of its objects can be used then.
+    /// The next time to read a file again, because one of its objects becomes valid.
     pub(crate) fn due_at(&self) -> Option<i64> {
         self.early.values().min().copied()
     }
 
-    /// The files that have to be read again by `now`.
+    /// The files to read again at `now`.
     pub(crate) fn due(&self, now: i64) -> BTreeSet<Arc<str>> {
         let due = self.early.iter().filter(|(_, at)| **at <= now);
         due.map(|(file, _)| Arc::clone(file)).collect()
@@ -114,18 +113,18 @@ impl Catalog {
         }
     }
 
-    /// Whether not one file could be read.
+    /// Whether no file could be read.
     pub(crate) fn is_useless(&self) -> bool {
         !self.files.values().any(|file| file.was_read)
     }
 
-    /// Where the object is written that counts under `key`.
+    /// File and line of the definition that is used.
     pub(crate) fn place_of(&self, key: &ObjectKey) -> Option<(&Arc<str>, u32)> {
         let place = self.entries.get(key)?.places.last()?;
         Some((&place.file, place.line))
     }
 
-    /// The events for everything that was touched, in the order of kinds and names.
+    /// The events for the touched objects, in the order of kinds and names.
     fn events(&mut self, update: &mut Update) -> Vec<Event> {
         let mut events = Vec::new();
         for key in std::mem::take(&mut update.touched) {

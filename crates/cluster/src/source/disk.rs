@@ -1,4 +1,4 @@
-//! Reads the catalog's files from the disk.
+//! Reads the files of the catalog from the disk.
 
 use std::io;
 use std::path::Path;
@@ -11,27 +11,26 @@ use super::text::{self, Text};
 use crate::convert::Context;
 use crate::warning::Warning;
 
-/// How often a file is read again that changes while it is read.
+/// How often to read a file that changes while it is read.
 const ATTEMPTS: usize = 3;
 
-/// Files on the disk, under the names that the user gave them.
+/// Files on the disk, under the names that the user gave.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     context: Context,
 }
 
 impl Disk {
-    /// Files whose objects are converted in this way.
     pub(crate) const fn new(context: Context) -> Self {
         Self { context }
     }
 
-    /// The time by which objects are judged, in milliseconds since 1970, if it is known.
+    /// Milliseconds since 1970, if known.
     pub(crate) fn now(&self) -> Option<i64> {
         self.context.clock.now()
     }
 
-    /// Forgets texts that no object uses any more.
+    /// Drops shared values that no object uses any more.
     pub(crate) fn sweep(&mut self) {
         self.context.interner.sweep();
     }

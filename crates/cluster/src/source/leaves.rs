@@ -1,4 +1,4 @@
-//! The values of a file that holds no object of a cluster, such as the configuration of a program.
+//! Reads the values of a YAML file without Kubernetes objects, such as a program's configuration.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,21 +9,21 @@ use super::parse;
 use crate::warning::Warning;
 use object_tree::{self as yaml, Node, Value};
 
-/// A value that is neither a list, nor a mapping, nor null.
+/// A value that is not a list, a mapping or null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// The line in the file, counted from 1.
+    /// Counted from 1.
     pub line: u32,
-    /// Where it stands: `ipvs.excludeCIDRs[0]`.
+    /// The path, such as `ipvs.excludeCIDRs[0]`.
     pub field: String,
-    /// As it is written, without quotes.
+    /// As written, without quotes.
     pub text: String,
 }
 
-/// The values in a YAML or JSON file, in the order of the text.
+/// Returns the values in a YAML or JSON file, in the order of the text.
 ///
 /// # Errors
-/// The file cannot be read, is not YAML, or multiplies its values by anchors.
+/// The file cannot be read, is not YAML, or its aliases expand to too many values.
 pub fn leaves(path: &Path) -> Result<Vec<Leaf>, Warning> {
     let name: Arc<str> = path.to_string_lossy().into();
     let file = File::open(path).map_err(|error| parse::unreadable(&name, &error.to_string()))?;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_or_multiplies_is_refused() {
+    fn a_broken_file_and_a_yaml_bomb_are_refused() {
         assert!(read("a: [1").unwrap_err().contains("not valid YAML"));
         let lines = (1..30).map(|depth| {
             let before = depth - 1;

@@ -1,4 +1,4 @@
-//! One part of a text into objects, with what is wrong in it and what was skipped.
+//! Parses one part of a file into objects, warnings and counts of skipped objects.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,32 +13,33 @@ use crate::object::{Ignored, Object, ObjectKey};
 use crate::warning::Warning;
 use object_tree::{self as yaml, SyntaxError};
 
-/// What one part of a text says. Lines are counted within the part, from 1.
+/// The content of one part of a file. Lines are counted within the part, from 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
     pub(crate) part: Part,
-    /// What its aliases stand for.
+    /// The number of values that its aliases expand to.
     pub(crate) aliased: u64,
-    /// The objects of ours, in the order of the text; nearly always one.
+    /// The objects of kinds that are read, in the order of the text; nearly always one.
     pub(crate) claims: SmallVec<[Claim; 1]>,
-    /// When one of its objects can be used that is too early, in milliseconds since 1970: it is read again then.
+    /// Milliseconds since 1970 when an object that is too early becomes valid: the part is read
+    /// again then.
     pub(crate) usable_at: Option<i64>,
-    /// The rest, which most chunks do not have.
+    /// Empty in most chunks.
     pub(crate) rest: Option<Arc<Rest>>,
 }
 
-/// What a chunk holds besides objects of ours.
+/// The content of a chunk besides objects of kinds that are read.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    /// What is wrong, in the order of the text.
+    /// In the order of the text.
     pub(crate) warnings: Vec<Warning>,
-    /// Objects of kinds that are not read, by kind.
+    /// The number of objects of kinds that are not read, by kind.
     pub(crate) skipped: BTreeMap<Arc<str>, usize>,
-    /// How many objects could not be told from others: no kind, or no name.
+    /// The number of objects without a usable kind or name.
     pub(crate) unknown: usize,
 }
 
-/// That a text writes an object, and in which state.
+/// One object that a file defines, and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: ObjectKey,
@@ -46,31 +47,29 @@ pub(crate) struct Claim {
     pub(crate) state: ObjectState,
 }
 
-/// What was found under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectState {
-    /// It can be used; a fingerprint of its content.
+    /// Valid, with a fingerprint of its content.
     Good(u64),
-    /// It is none of our business.
+    /// Valid, but not used by this program.
     Ignored(Ignored),
-    /// It cannot be used as it is.
     Invalid,
 }
 
-/// A usable object that was found in a text.
+/// A valid object in a file.
 #[derive(Debug)]
 pub(crate) struct ParsedObject {
     pub(crate) key: ObjectKey,
-    /// Its line in the file.
+    /// Counted in the file, from 1.
     pub(crate) line: u32,
     pub(crate) fingerprint: u64,
     pub(crate) object: Object,
 }
 
-/// Reads one part. Objects that can be used go to `take`, in the order of the text, and the claims
-/// of all into the chunk.
+/// Parses one part. Passes the valid objects to `take`, in the order of the text, and returns the
+/// claims of all objects.
 ///
-/// `first_line` is the part's first line in the file, for errors and for what goes to `take`.
+/// `first_line` is the part's first line in the file, for warnings and for `take`.
 pub(crate) fn parse(
     reader: impl BufRead,
     part: Part,
@@ -140,14 +139,14 @@ pub(crate) fn parse(
     })
 }
 
-/// A hash of everything that counts in an object: labels and fields that are not read do not.
+/// A hash of an object. Labels and fields that are not read do not change it.
 pub(crate) fn fingerprint(object: &Object) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The warning for a text that is refused as a whole.
+/// The warning for a file that is refused as a whole.
 pub(crate) fn refused(error: &SyntaxError, file: &Arc<str>, first_line: u32) -> Warning {
     let at = |line: u32| line.saturating_add(first_line).saturating_sub(1);
     match error {

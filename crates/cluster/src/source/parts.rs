@@ -1,28 +1,27 @@
-//! Where a text can be cut so that only what changed in it is parsed again.
+//! Cuts a file into documents, so that only the documents that changed are parsed again.
 //!
-//! A line that begins with `---` ends a YAML document wherever it stands, even in the middle of a
-//! block or quoted scalar (YAML 1.2.2, rule `c-forbidden`), so cutting there needs no parser.
-//! Reading a file to find its parts is 50 times cheaper than parsing it.
+//! A line that begins with `---` ends a YAML document in any position, even inside a block or
+//! quoted scalar (YAML 1.2.2, rule `c-forbidden`), so the cut needs no parser. It is 50 times
+//! cheaper than parsing.
 
 use std::hash::Hasher;
 use std::io::{self, BufRead};
 
 use rustc_hash::FxHasher;
 
-/// One document of a text: a range of its bytes and what it hashes to.
+/// One document of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
-    /// The number of bytes.
+    /// In bytes.
     pub(crate) length: u64,
-    /// The number of lines.
     pub(crate) lines: u32,
-    /// A hash of the bytes, to notice changes (not to withstand an attack).
+    /// Detects changes, but not attacks.
     pub(crate) hash: u64,
 }
 
-/// Reads a text to its end and cuts it before every `---`.
+/// Reads a file to its end and cuts it before every `---`.
 ///
-/// Directives (`%YAML 1.2`) belong to the document after them, so there is no cut between.
+/// A directive (`%YAML 1.2`) belongs to the document after it, so there is no cut between them.
 pub(crate) fn cut(mut reader: impl BufRead) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut line = Vec::new();
@@ -53,7 +52,6 @@ fn is_document_start(line: &[u8]) -> bool {
         .is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
 }
 
-/// A part whose end is not reached yet.
 #[derive(Default)]
 struct Open {
     length: u64,
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_part_that_changed_hashes_anew() {
+    fn only_the_hash_of_the_changed_part_differs() {
         let before = cut("a: 1\n---\nb: 2\n---\nc: 3\n".as_bytes()).unwrap();
         let after = cut("a: 1\n---\nb: 20\n---\nc: 3\n".as_bytes()).unwrap();
         let same: Vec<bool> = before

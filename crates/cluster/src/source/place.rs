@@ -1,4 +1,4 @@
-//! Where the YAML is: standard input, a file or a folder, and which files that means right now.
+//! Finds the YAML files of a path: standard input, a file or a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -12,41 +12,40 @@ use rustix::fs::OFlags;
 
 use crate::warning::Warning;
 
-/// How many folders deep files are looked for.
+/// The largest depth of nested folders.
 const MAX_FOLDERS: usize = 32;
 
-/// What `--cluster` names.
+/// The path that `--cluster` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SourcePath {
     /// `-`, read once.
     Stdin,
-    /// A pipe without a name of its own, as a shell makes one for `<(...)`; read once. One with a name may have no writer,
-    /// and is refused like a device.
+    /// A pipe without a name, which a shell creates for `<(...)`; read once. A named pipe may have
+    /// no writer, and is refused like a device.
     Pipe(PathBuf),
-    /// A file or a folder, which may not exist yet and may turn from one into the other.
+    /// A file or a folder. It may not exist yet, and a folder may replace a file.
     Path(PathBuf),
 }
 
-/// The files that a place means at one moment.
+/// The files of a path at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// The files by the name that the user would give them, in the order in which they count.
+    /// By the name that the user would give. The last file that defines an object is used.
     pub(crate) files: BTreeMap<Arc<str>, Stamp>,
-    /// The folders whose entries decide which files there are.
+    /// The folders to watch for new and deleted files.
     pub(crate) folders: BTreeSet<PathBuf>,
-    /// What could not be looked at.
+    /// About files and folders that cannot be read.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// What shows that a file is still the one that was read: a hash of its device, inode, size, and
-/// the instants of its last change of content and of anything about it.
+/// A hash of a file's device, inode, size, `mtime` and `ctime`, to detect changes.
 ///
-/// 20,000 of them are kept, and all that is asked of them is whether they are equal.
+/// It is a hash because up to 20,000 stamps are kept, and only compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
 impl SourcePath {
-    /// The place that a command line names: `-` is standard input.
+    /// `-` is standard input.
     pub(crate) fn new(path: &Path) -> Self {
         if path == Path::new("-") {
             Self::Stdin
@@ -58,7 +57,7 @@ impl SourcePath {
     }
 }
 
-/// Whether a path leads to a pipe that is in no folder: `/dev/fd/63` leads to `pipe:[1234]`.
+/// Whether a path leads to a pipe without a name: `/dev/fd/63` leads to `pipe:[1234]`.
 fn is_unnamed_pipe(path: &Path) -> bool {
     let is_pipe = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
     is_pipe && fs::canonicalize(path).is_err()
@@ -73,14 +72,14 @@ impl Stamp {
         Self(hasher.finish())
     }
 
-    /// The stamp of the file at `path`, symbolic links followed; `None` when there is no file.
+    /// Follows symbolic links. `None` if there is no file at `path`.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| Self::of(&metadata))
     }
 }
 
-/// Refuses what is neither a file nor a folder: a read of a pipe may wait for ever, that of a device may never end.
+/// Refuses everything except files and folders: a read of a pipe or a device may never end.
 pub(crate) fn refuse_special(metadata: &Metadata) -> io::Result<()> {
     let kind = metadata.file_type();
     let what = if kind.is_file() || kind.is_dir() {
@@ -96,7 +95,7 @@ pub(crate) fn refuse_special(metadata: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// Opens a file. The open does not wait for the writer of a pipe that has taken the file's place; see
+/// Opens a file. If a pipe has replaced the file, does not wait for its writer; see
 /// [`refuse_special`].
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -106,9 +105,9 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 
 /// Lists the files of `root`: itself, or every YAML and JSON file below it.
 ///
-/// Names that begin with a dot are left out: editors' and version control's own files, and the
-/// folders behind a mounted `ConfigMap`, whose files show up under their plain names too.
-/// Fails only when `root` itself cannot be looked at.
+/// Skips names that begin with a dot: files of editors and version control, and the folders behind
+/// a mounted `ConfigMap`, whose files are also listed under their plain names.
+/// Fails only if `root` itself cannot be accessed.
 pub(crate) fn list(root: &Path) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let metadata = fs::metadata(root)?;
@@ -123,8 +122,8 @@ pub(crate) fn list(root: &Path) -> io::Result<Listing> {
 }
 
 impl Listing {
-    /// Adds the files below a folder. `above` holds the folders around it, which a symbolic link
-    /// could lead back to.
+    /// Adds the files below a folder. `above` holds its parent folders, because a symbolic link can
+    /// lead back to them.
     fn folder(
         &mut self,
         folder: &Path,
@@ -148,7 +147,7 @@ impl Listing {
         if is_hidden(path) {
             return;
         }
-        // What has gone since the folder was read is simply not there.
+        // The entry was deleted after the folder was read.
         let Ok(metadata) = fs::metadata(path) else {
             return;
         };
@@ -164,7 +163,7 @@ impl Listing {
                 Ok(()) => self.file(path, &metadata),
                 Err(error) => {
                     let name: Arc<str> = path.to_string_lossy().into();
-                    let remedy = "replace it by a file, or rename it";
+                    let remedy = "replace it with a file, or rename it";
                     self.warnings
                         .push(Warning::of_file(&name, 0, error.to_string(), remedy));
                 }
@@ -187,7 +186,7 @@ impl Listing {
     }
 }
 
-/// The folder that holds what a symbolic link leads to.
+/// The folder of the target of a symbolic link.
 fn target_folder(path: &Path) -> Option<PathBuf> {
     let metadata = fs::symlink_metadata(path).ok()?;
     if !metadata.is_symlink() {
@@ -196,13 +195,12 @@ fn target_folder(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()?.parent().map(Path::to_owned)
 }
 
-/// Whether the last part of the path begins with a dot.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// Whether a file in a folder is read.
+/// Whether a file with this name is read in a folder.
 pub(crate) fn is_yaml(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_a_circle_end() {
+    fn a_cycle_of_links_ends() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("a")).unwrap();
         fs::write(dir.path().join("a/x.yaml"), "").unwrap();
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_whatever_it_is_called() {
+    fn a_file_that_is_named_directly_needs_no_extension() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cluster.txt");
         fs::write(&path, "").unwrap();

@@ -1,4 +1,4 @@
-//! One file: its parts, parsed again only where they changed.
+//! Reads one file, and parses only the parts that changed.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Seek};
@@ -13,17 +13,19 @@ use crate::convert::Context;
 use crate::object::ObjectKey;
 use crate::warning::Warning;
 
-/// How much of a file is held at once while it is read.
+/// The size of the read buffer in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// What one file says.
+/// The parsed content of one file.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Text {
     chunks: Box<[Chunk]>,
 }
 
-/// Reads a file and hands its usable objects to `take`, in the order of the text. Parts that `known`
-/// has already are taken from it, unless the time decides about them; their objects are not handed over again.
+/// Reads a file and passes its valid objects to `take`, in the order of the text.
+///
+/// Takes the unchanged parts from `known`, and does not pass their objects again. Parses a part
+/// again if one of its objects was too early.
 pub(crate) fn read(
     file: &Arc<str>,
     source: impl Read + Seek,
@@ -78,13 +80,13 @@ fn read_parts(
 }
 
 impl Text {
-    /// When the first of the objects that are too early can be used, in milliseconds since 1970.
+    /// Milliseconds since 1970 when the first object that is too early becomes valid.
     pub(crate) fn usable_at(&self) -> Option<i64> {
         self.chunks.iter().filter_map(|chunk| chunk.usable_at).min()
     }
 
-    /// Every object that the file writes, with its line in the file, in the order of the text; of
-    /// an object written twice the last, as with `kubectl apply`.
+    /// Every object that the file defines, with its line in the file, in the order of the text. If
+    /// an object is defined twice, the last definition, as with `kubectl apply`.
     pub(crate) fn last_claims(&self) -> impl Iterator<Item = Claim> + '_ {
         let last = self.last_places();
         let claims = self.claims().enumerate();
@@ -92,7 +94,7 @@ impl Text {
         claims.filter(is_last).map(|(_, claim)| claim)
     }
 
-    /// The warnings for objects that are written twice in the file.
+    /// The warnings about objects that are defined twice in the file.
     pub(crate) fn repeats(&self, file: &Arc<str>) -> Vec<Warning> {
         let last = self.last_places();
         if last.len() == self.keys().count() {
@@ -107,18 +109,18 @@ impl Text {
         earlier.collect()
     }
 
-    /// Where each object is written last.
+    /// The index of the last definition of each object.
     fn last_places(&self) -> FxHashMap<&ObjectKey, usize> {
         self.keys().enumerate().map(|(at, key)| (key, at)).collect()
     }
 
-    /// The keys of all objects that the file writes, in the order of the text.
+    /// In the order of the text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         let claims = self.chunks.iter().flat_map(|chunk| &chunk.claims);
         claims.map(|claim| &claim.key)
     }
 
-    /// How many usable objects the file writes, those written twice counted twice.
+    /// The number of definitions of valid objects.
     pub(crate) fn good_claims(&self) -> usize {
         let claims = self.chunks.iter().flat_map(|chunk| &chunk.claims);
         claims
@@ -135,7 +137,7 @@ impl Text {
         })
     }
 
-    /// What is wrong in the file, with lines in the file.
+    /// The warnings, with lines counted in the file.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
         self.with_lines().flat_map(|(before, chunk)| {
             let warnings = chunk.rest.iter().flat_map(|rest| &rest.warnings);
@@ -146,7 +148,7 @@ impl Text {
         })
     }
 
-    /// How many objects of kinds that are not read the file holds, by kind.
+    /// The number of objects of kinds that are not read, by kind.
     pub(crate) fn skipped(&self) -> BTreeMap<Arc<str>, usize> {
         let mut sum = BTreeMap::new();
         for (kind, count) in self.rests().flat_map(|rest| &rest.skipped) {
@@ -155,7 +157,7 @@ impl Text {
         sum
     }
 
-    /// Whether the file holds something that may be an object nobody can name.
+    /// Whether the file has an object without a usable kind or name.
     pub(crate) fn has_unknown(&self) -> bool {
         self.rests().any(|rest| rest.unknown > 0)
     }

@@ -1,4 +1,4 @@
-//! Follows a file or folder: every change of it becomes the events that it amounts to.
+//! Follows a file or folder, and sends every change of it as events.
 
 mod follow;
 mod lookout;
@@ -23,14 +23,14 @@ use follow::FileFollower;
 use lookout::Lookout;
 use signal::Signal;
 
-/// How many batches may wait for the consumer before the reading thread waits for it.
+/// The number of batches that may wait for the receiver before the reading thread waits.
 const WAITING_BATCHES: usize = 8;
 
-/// A followed place. Dropping it ends the following.
+/// A file, folder or API server that is followed until this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     batches: async_mpsc::Receiver<Batch>,
-    /// How the following of files is ended; that of an API server ends when nobody takes its batches.
+    /// Stops the thread that follows files. A watch of an API server ends with `batches`.
     signals: Option<mpsc::Sender<Signal>>,
     sync_status: Option<SyncStatus>,
 }
@@ -38,13 +38,13 @@ pub struct Watch {
 /// Follows a file or a folder, or reads standard input (`-`) once.
 ///
 /// The first batch begins with [`Event::Begin`](crate::event::Event::Begin); `Complete` follows
-/// when every file was read. A path that does not exist yet is waited for, and so is the first file
-/// of an empty folder: until then there is one report that says so, and no `Complete`.
+/// after every file was read. If the path does not exist yet, or the folder is empty, sends one
+/// report about it, and no `Complete` until there is a file.
 ///
-/// Fails only when the operating system offers no way to notice changes.
+/// Fails only if the operating system cannot report changes.
 ///
-/// `annotation_keys` are the labels that annotations of Services may use besides those that are always known; any if it
-/// is not said.
+/// `annotation_keys` are the labels that annotations of Services may use, besides the built-in
+/// ones; `None` allows all labels.
 pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result<Watch, ReadError> {
     let context = Context::judging(Clock::system(), annotation_keys);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
@@ -69,13 +69,13 @@ pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result
     })
 }
 
-/// Reads standard input to its end, tells it, and waits until nobody listens any more.
+/// Reads standard input to its end, sends it, and waits for [`Signal::Stop`].
 fn read_stdin(
     context: Context,
     batches: &async_mpsc::Sender<Batch>,
     signals: &mpsc::Receiver<Signal>,
 ) -> Option<()> {
-    // When nobody listens, the signal below says so.
+    // If the receiver is gone, `Signal::Stop` follows.
     drop(super::tell_stdin(context, &mut |batch| {
         drop(batches.blocking_send(batch));
     }));
@@ -84,7 +84,7 @@ fn read_stdin(
 }
 
 impl Watch {
-    /// Receives the batches of another sender; it ends when the sender is dropped.
+    /// Receives from `batches` until its sender is dropped.
     pub fn of(batches: async_mpsc::Receiver<Batch>) -> Self {
         Self {
             batches,
@@ -102,15 +102,15 @@ impl Watch {
         }
     }
 
-    /// The status of the resources that are read from an API server; none for files.
+    /// The status of each resource of an API server; `None` for files.
     pub fn sync_status(&self) -> Option<&SyncStatus> {
         self.sync_status.as_ref()
     }
 
-    /// The next batch, as soon as there is one. `None` only if following broke down; when standard
-    /// input has been told, or nothing changes, the future waits.
+    /// Waits for the next batch, for ever if nothing changes or standard input has ended. Returns
+    /// `None` only if the reading thread has failed.
     ///
-    /// Nothing is lost when the future is dropped before it is ready.
+    /// Cancel safe: no batch is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Batch> {
         self.batches.recv().await
     }
@@ -118,7 +118,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // The thread may have ended before; then there is nobody to tell.
+        // The thread may have ended before.
         if let Some(signals) = &self.signals {
             drop(signals.send(Signal::Stop));
         }

@@ -1,29 +1,29 @@
-//! One word for each kind of warning, stable, for programs; `docs/messages.md` has an entry for each.
+//! The stable code of each kind of warning, for programs. `docs/messages.md` explains each code.
 
 use crate::object::Kind;
 
-/// What kind of thing is wrong.
+/// The kind of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
-    /// A file, or a part of it that is no object.
+    /// A file, or a part of it that is not an object.
     File,
-    /// A collection of objects that the API server does not give.
+    /// A collection of objects that the API server does not return.
     Input,
-    /// A list that lacks too much to be believed at once.
+    /// A list in which too many known objects are missing to apply it at once.
     ListDoubted,
-    /// A map of the Nodes that cannot stand for them.
+    /// A map that cannot replace the Nodes.
     MapUnfit,
-    /// An object that uses a label which is not known of every Node yet.
+    /// An object that uses a label which is not known yet for every Node.
     LabelUnread,
     /// An object as a whole.
     Object,
-    /// A field that Kubernetes knows too.
+    /// A field of Kubernetes.
     Field,
     /// A Node that claims an address inside a Service range.
     NodeClaim,
-    /// Annotations of ours that are not used.
+    /// An annotation `topology.ipvs-topo.io/...` that is not used.
     TopologyInvalid,
-    /// Annotations of ours on a Service that no node proxy serves.
+    /// Such an annotation on a Service that no node proxy serves.
     NoEffect,
     /// `spec.topologyKeys`.
     TopologyKeysInvalid,
@@ -31,18 +31,18 @@ pub enum Code {
     PolicyInvalid,
     /// A policy that selects nothing.
     PolicyIdle,
-    /// A level, or what is avoided, whose label no Node has.
+    /// A level, or an avoided domain, whose label no Node has.
     LevelUnknown,
     /// A `TopologyDrain`.
     DrainInvalid,
-    /// A drain of domains that nothing is in.
+    /// A drain of domains without Nodes and endpoints.
     DrainIdle,
-    /// A drain whose time is over.
+    /// A drain whose end has passed.
     DrainEnded,
 }
 
 impl Code {
-    /// The word for it in output.
+    /// The code in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::File => "File",
@@ -67,17 +67,17 @@ impl Code {
 }
 
 impl Code {
-    /// What is wrong with an object of `kind` as a whole.
+    /// The code for an object of `kind` as a whole.
     pub(crate) const fn of_object(kind: Option<Kind>) -> Self {
         Self::of_kind(kind, Self::Object)
     }
 
-    /// What is wrong with a field of an object of `kind`.
+    /// The code for a field of an object of `kind`.
     pub(crate) const fn of_field(kind: Option<Kind>) -> Self {
         Self::of_kind(kind, Self::Field)
     }
 
-    /// Policies and drains have one code for all that is wrong with them.
+    /// Policies and drains have one code for all faults.
     const fn of_kind(kind: Option<Kind>, other: Self) -> Self {
         match kind {
             Some(Kind::TopologyPolicy | Kind::ClusterTopologyPolicy) => Self::PolicyInvalid,

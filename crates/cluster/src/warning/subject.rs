@@ -1,4 +1,4 @@
-//! What a warning is about.
+//! The file or object that a warning is about.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,21 +6,19 @@ use std::fmt;
 use crate::object::{Kind, ObjectKey};
 use crate::text::OneLine;
 
-/// What a warning is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// A file or a collection as a whole, or a line whose object is not known.
     File,
-    /// An object.
     Object(ObjectKey),
-    /// An object of a kind that is read, and its name as it is written: nothing can be called so.
+    /// An object of a kind that this program reads. Its name is missing or not valid.
     Misnamed(Kind, Option<Box<str>>),
-    /// An object of another kind, by its name in YAML, and its name if it is known.
+    /// An object of another kind, and its name if known.
     Other(&'static str, Option<Box<str>>),
 }
 
 impl Subject {
-    /// The object, if it is one of those that are read.
+    /// The object, if its kind is read and its name is valid.
     pub fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Object(key) => Some(key),
@@ -28,7 +26,7 @@ impl Subject {
         }
     }
 
-    /// The kind of the object, if it is one of those that are read.
+    /// The kind of the object, if it is a kind that this program reads.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self {
             Self::Object(ObjectKey { kind, .. }) | Self::Misnamed(kind, _) => Some(*kind),
@@ -36,7 +34,7 @@ impl Subject {
         }
     }
 
-    /// The same with the name that is written.
+    /// The same subject with its name as written.
     pub(crate) fn named(self, name: Box<str>) -> Self {
         match self {
             Self::File => Self::File,

@@ -1,14 +1,13 @@
-//! What the tests share: waiting for what is told.
+//! Waiting for batches of a watch.
 
 use std::time::Duration;
 
 use cluster::event::Batch;
 use cluster::source::Watch;
 
-/// Longer than anything takes, so that a test that waits for nothing fails instead of hanging.
+/// A test that waits in vain fails after this time instead of hanging.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A runtime for one test.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -20,6 +19,6 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 pub(crate) async fn next(watch: &mut Watch) -> Batch {
     tokio::time::timeout(LIMIT, watch.next())
         .await
-        .expect("nothing happened")
+        .expect("no batch arrived in time")
         .expect("the watch ended")
 }

@@ -1,5 +1,4 @@
-//! What an account may read, and the token by which it is known, while somebody follows with it: rules go and come, and
-//! the token in a file is replaced.
+//! Accounts of clients that follow: RBAC rules are removed and added, and token files are replaced.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -27,7 +26,7 @@ spec:
   mode: None
 ";
 
-/// Lets an account read what agents read, but of our kinds only these.
+/// Lets an account read what agents read, but only these of our kinds.
 fn grant(account: &Account, ours: &[&str]) {
     let Account {
         namespace, name, ..
@@ -54,19 +53,19 @@ fn grant(account: &Account, ours: &[&str]) {
     kubectl_with(&both.to_string(), &["apply", "-f", "-"]).unwrap();
 }
 
-/// Waits until the API server lets the account read drains no more.
+/// Waits until the API server no longer lets the account read drains.
 fn until_forbidden(account: &Account) {
-    let who = format!(
+    let user = format!(
         "--as=system:serviceaccount:{}:{}",
         account.namespace, account.name
     );
     eventually("the loss of the rule", || {
-        kubectl(&["auth", "can-i", "list", DRAINS, &who]).err()
+        kubectl(&["auth", "can-i", "list", DRAINS, &user]).err()
     });
 }
 
-/// Waits until both rules that an account does not have are named.
-fn until_told(follower: &mut Follower) {
+/// Waits until warnings name both missing rules.
+fn until_rules_are_reported(follower: &mut Follower) {
     for name in [POLICIES, DRAINS] {
         let (resource, group) = name.split_once('.').unwrap();
         let rule = format!(
@@ -78,7 +77,6 @@ fn until_told(follower: &mut Follower) {
     }
 }
 
-/// Somebody who follows on a way that can be cut.
 fn with_user(name: &str, user: &Value) -> (Gate, Follower) {
     let gate = Gate::before(server().trim_start_matches("https://"));
     let follower = Follower::at(&format!("https://{}", gate.address()), name, user);
@@ -86,7 +84,7 @@ fn with_user(name: &str, user: &Value) -> (Gate, Follower) {
 }
 
 #[test]
-fn a_rule_that_is_missing_is_named_and_all_else_goes_on() {
+fn a_missing_rbac_rule_is_reported_and_the_other_kinds_are_followed() {
     const ALL: [&str; 3] = [
         "clustertopologypolicies",
         "topologypolicies",
@@ -99,17 +97,17 @@ fn a_rule_that_is_missing_is_named_and_all_else_goes_on() {
     create(&namespace.0, "a");
     let user = json!({"token": account.token()});
     let (gate, mut follower) = with_user("limited", &user);
-    // It begins without: there may be policies, so what is known is not all.
+    // Starts without the rules: there may be policies, so the cluster is partial.
     follower.until("a part of the cluster", |me| me.index.completeness());
     assert_eq!(follower.index.completeness(), Some(Completeness::Partial));
     follower.until_service(&namespace.0, "a");
-    until_told(&mut follower);
+    until_rules_are_reported(&mut follower);
     assert_eq!(follower.state(DRAINS).phase, Phase::Listing);
     grant(&account, &ALL);
     follower.until_whole();
-    follower.until_untroubled();
+    follower.until_no_warnings();
 
-    // It loses them while it follows.
+    // Loses the rules while it follows.
     let own = |me: &Follower| {
         let mut policies = me.index.snapshot().policies();
         policies.any(|policy| policy.namespace.as_deref() == Some(&*namespace.0))
@@ -118,35 +116,39 @@ fn a_rule_that_is_missing_is_named_and_all_else_goes_on() {
     follower.until("the policy", |me| own(me).then_some(()));
     grant(&account, &ALL[..1]);
     until_forbidden(&account);
-    // What is open stays open; the next request is refused.
+    // The server keeps open watches and refuses the next request.
     gate.cut();
-    until_told(&mut follower);
+    until_rules_are_reported(&mut follower);
     assert_eq!(follower.state(DRAINS).phase, Phase::Stale);
-    assert!(own(&follower), "what is known stays");
+    assert!(own(&follower), "the objects are kept");
     create(&namespace.0, "b");
     follower.until_service(&namespace.0, "b");
     let services = follower.state("services");
     assert_eq!((services.phase, services.error), (Phase::Following, None));
 
     grant(&account, &ALL);
-    follower.until_untroubled();
-    follower.until("all to be heard", |me| {
-        let heard = |name| me.state(name).phase == Phase::Following;
-        [POLICIES, DRAINS].into_iter().all(heard).then_some(())
+    follower.until_no_warnings();
+    follower.until("all watches", |me| {
+        let is_following = |name| me.state(name).phase == Phase::Following;
+        [POLICIES, DRAINS]
+            .into_iter()
+            .all(is_following)
+            .then_some(())
     });
-    follower.assert_nothing_gone(&namespace.0);
+    follower.assert_nothing_deleted(&namespace.0);
     ok(&["delete", "clusterrole,clusterrolebinding", &namespace.0]);
-    // Who reads all policies should not find it while its namespace goes.
+    // Deletes the policy at once: the deletion of a namespace is slow, and other tests read all
+    // policies.
     namespace.kubectl(&["delete", "tp", "--all"]).unwrap();
 }
 
-/// A token in a file as a kubelet writes it: behind a link that it turns from one folder to the next.
+/// A token file as a kubelet writes it: behind a link that changes from one folder to the next.
 struct Projected(tempfile::TempDir);
 
 impl Projected {
     fn new(token: &str) -> Self {
         let projected = Self(tempfile::tempdir().unwrap());
-        projected.turn("..1", token);
+        projected.replace("..1", token);
         symlink("..data/token", projected.path()).unwrap();
         projected
     }
@@ -155,8 +157,8 @@ impl Projected {
         self.0.path().join("token")
     }
 
-    /// Turns to another folder with another token.
-    fn turn(&self, version: &str, token: &str) {
+    /// Writes a folder with a new token and renames the link to it.
+    fn replace(&self, version: &str, token: &str) {
         let folder = self.0.path();
         let next = folder.join(version);
         std::fs::create_dir(&next).unwrap();
@@ -167,19 +169,18 @@ impl Projected {
     }
 }
 
-/// Somebody with the token in a file, on a way that can be cut.
 fn with_file(name: &str, token: &Projected) -> (Gate, Follower) {
     with_user(name, &json!({"tokenFile": token.path()}))
 }
 
-/// Lets the follower work until a moment.
+/// Runs the follower until a time.
 fn until_moment(follower: &mut Follower, moment: Instant) {
     follower.until("a moment", |_| (Instant::now() >= moment).then_some(()));
 }
 
 #[test]
-fn a_token_that_was_revoked_is_replaced_from_its_file_after_the_refusal() {
-    /// For less than this the API server goes on by what it found of a token before.
+fn after_a_refusal_a_revoked_token_is_read_from_its_file_again() {
+    /// The API server caches the result for a token for less than this.
     const REMEMBERED: Duration = Duration::from_secs(11);
     installed();
     let namespace = Namespace::new();
@@ -188,24 +189,24 @@ fn a_token_that_was_revoked_is_replaced_from_its_file_after_the_refusal() {
     let token = Projected::new(&account.token());
     let (gate, mut follower) = with_file("revoked", &token);
     follower.until_whole();
-    account.fire();
+    account.delete();
     until_moment(&mut follower, Instant::now() + REMEMBERED);
     gate.cut();
     follower.until_warned(&["services: Unauthorized (401)", "expired or been revoked"]);
     assert_eq!(follower.state("services").phase, Phase::Stale);
 
-    account.hire();
-    token.turn("..2", &account.token());
+    account.create();
+    token.replace("..2", &account.token());
     create(&namespace.0, "a");
     follower.until_service(&namespace.0, "a");
-    follower.until_untroubled();
-    follower.assert_nothing_gone(&namespace.0);
+    follower.until_no_warnings();
+    follower.assert_nothing_deleted(&namespace.0);
     account.forbid();
 }
 
 #[test]
-fn a_token_is_read_from_its_file_again_before_it_is_refused() {
-    /// After 50 s kube-client reads the file before the next request.
+fn a_token_file_is_read_again_before_the_old_token_is_refused() {
+    /// kube-client reads the file again before the first request after 50 s.
     const READ_AGAIN: Duration = Duration::from_secs(52);
     installed();
     let namespace = Namespace::new();
@@ -216,14 +217,14 @@ fn a_token_is_read_from_its_file_again_before_it_is_refused() {
     let (gate, mut follower) = with_file("rotated", &token);
     let opened = Instant::now();
     follower.until_whole();
-    token.turn("..2", &after.token());
+    token.replace("..2", &after.token());
     until_moment(&mut follower, opened + READ_AGAIN);
-    before.fire();
+    before.delete();
     gate.cut();
     create(&namespace.0, "a");
     follower.until_service(&namespace.0, "a");
-    assert_eq!(follower.answers(401), 0, "it was never refused");
-    follower.assert_nothing_gone(&namespace.0);
+    assert_eq!(follower.answers(401), 0, "the token was never refused");
+    follower.assert_nothing_deleted(&namespace.0);
     before.forbid();
     after.forbid();
 }

@@ -1,11 +1,10 @@
-//! The CRDs of `manifests/crds` are what a real API server takes.
+//! The real API server accepts the CRDs of `manifests/crds`.
 
 use std::fs;
 use std::path::Path;
 
 use crate::kubectl::{eventually, installed, kubectl, kubectl_with};
 
-/// The definitions, one file each.
 fn definitions() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/crds");
     let files = fs::read_dir(folder).unwrap();
@@ -29,12 +28,11 @@ fn every_definition_is_accepted_strictly_and_explained() {
         let name = kubectl_with(&definition, &[&apply[..], &name].concat()).unwrap();
         let explained = eventually(&name, || kubectl(&["explain", &name]).ok());
         assert!(explained.contains("DESCRIPTION:"), "{explained}");
-        // What agents report wants nothing.
-        let wanted = ["spec\t<Object> -required-", "What is wanted."];
+        // Reports of agents have no spec.
+        let spec = ["spec\t<Object> -required-", "The desired state."];
         let is_report = name.starts_with("topologyagents.");
         assert!(
-            wanted
-                .iter()
+            spec.iter()
                 .all(|field| explained.contains(field) != is_report),
             "{explained}"
         );

@@ -1,5 +1,5 @@
-//! Bad days on the way to the real API server: busy, broken, certificates and clocks. What an operator reads, and that
-//! it ends by itself when the cause does.
+//! Faults between a client and the real API server: a busy or broken server, certificates, clocks.
+//! Each fault makes a warning, which ends with its cause.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use crate::following::create;
 use crate::gate::{Gate, Proxy};
 use crate::kubectl::{Namespace, installed, server, variable};
 
-/// Writes a certificate of the control plane's authority. Its files' name without their endings.
+/// Writes a certificate of the control plane's authority; returns the path of its files without
+/// their extensions.
 fn certify(name: &str, more: &[&str]) -> String {
     let folder = variable("CONTROLPLANE_FOLDER");
     let status = Command::new(variable("CONTROLPLANE_PROGRAM"))
@@ -25,15 +26,15 @@ fn certify(name: &str, more: &[&str]) -> String {
     format!("{folder}/{name}")
 }
 
-/// A user of the administrators' group, known by a certificate.
+/// A user in the administrators' group, with a certificate.
 pub(crate) fn user(name: &str, begins: &str, ends: &str) -> Value {
-    let who = ["--user", name, "--group", "system:masters"];
-    let when = ["--begins", begins, "--ends", ends];
-    let files = certify(name, &[who, when].concat());
+    let identity = ["--user", name, "--group", "system:masters"];
+    let validity = ["--begins", begins, "--ends", ends];
+    let files = certify(name, &[identity, validity].concat());
     json!({"client-certificate": format!("{files}.crt"), "client-key": format!("{files}.key")})
 }
 
-/// Somebody who comes through a gate, and knows a Service of the namespace.
+/// A follower behind a gate; its index has a Service of the namespace.
 struct Behind {
     gate: Gate,
     follower: Follower,
@@ -59,19 +60,18 @@ impl Behind {
         }
     }
 
-    /// Opens the gate: what was written meanwhile arrives, and nothing was lost.
+    /// Opens the gate: the follower gets the changes since then, and nothing was deleted.
     fn recovers(&mut self, namespace: &str) {
         create(namespace, "b");
         self.gate.open();
         self.follower.until_service(namespace, "b");
         assert_eq!(self.follower.state("services").error, None);
-        self.follower.assert_nothing_gone(namespace);
+        self.follower.assert_nothing_deleted(namespace);
     }
 }
 
 #[test]
-fn a_minute_of_a_busy_and_of_a_broken_server_costs_few_requests_and_removes_nothing() {
-    /// Collections that are read.
+fn a_busy_or_broken_server_gets_few_requests_and_nothing_is_deleted() {
     const COLLECTIONS: usize = 8;
     let namespaces = [Namespace::new(), Namespace::new()];
     let [mut busy, mut broken] =
@@ -79,33 +79,34 @@ fn a_minute_of_a_busy_and_of_a_broken_server_costs_few_requests_and_removes_noth
     let retry = "retry-after: 2\r\n";
     busy.gate.answer("", 429, retry, "too many of you");
     broken.gate.answer("", 503, "", "etcd is away");
-    let began = Instant::now();
+    let start = Instant::now();
     let follower = &mut busy.follower;
     follower.until_warned(&["services: TooManyRequests (429): too many of you"]);
     let follower = &mut broken.follower;
     follower.until_warned(&["services: Unavailable (503): etcd is away"]);
     for second in 1..=60 {
-        for one in [&mut busy, &mut broken] {
-            one.follower.until("the next second", |_| {
-                (began.elapsed() >= Duration::from_secs(second)).then_some(())
+        for behind in [&mut busy, &mut broken] {
+            behind.follower.until("the next second", |_| {
+                (start.elapsed() >= Duration::from_secs(second)).then_some(())
             });
-            assert_eq!(one.follower.state("services").phase, Phase::Stale);
+            assert_eq!(behind.follower.state("services").phase, Phase::Stale);
         }
     }
-    // Each at once, and again after waits of at least 0.4, 0.8, 1.6, 3.2, 6.4 and then 10 s: ten times, and an eleventh
-    // if this took longer. The longest waits are three times that: five times at least, of the seven collections that
-    // are always read. Two seconds that a server asks for make none of these counts larger.
+    // Each collection is requested at once, and again after at least 0.4, 0.8, 1.6, 3.2, 6.4 and
+    // then 10 s: ten times, and an eleventh time if the test took longer. The longest waits are
+    // three times as long, so each of the seven collections that are always read is requested at
+    // least five times. `Retry-After` of 2 s does not increase these counts.
     let rare = 7 * 5..=COLLECTIONS * 11;
-    for one in [&busy, &broken] {
-        let asked = one.gate.answered();
-        assert!(rare.contains(&asked), "{asked} in a minute");
+    for behind in [&busy, &broken] {
+        let requests = behind.gate.answered();
+        assert!(rare.contains(&requests), "{requests} in a minute");
     }
     busy.recovers(&namespaces[0].0);
     broken.recovers(&namespaces[1].0);
 }
 
 #[test]
-fn d13_a_server_that_has_lost_all_services_and_slices_for_a_while_removes_none() {
+fn d13_a_server_that_loses_all_services_or_slices_for_a_while_deletes_none() {
     for (collection, name) in [
         ("/services?", "services"),
         ("/endpointslices?", "endpointslices.discovery.k8s.io"),
@@ -120,15 +121,17 @@ fn d13_a_server_that_has_lost_all_services_and_slices_for_a_while_removes_none()
         behind.follower.until_warned(&[&lacks]);
         assert!(behind.follower.state(name).doubted > 0);
         behind.gate.open();
-        behind.follower.until("the end of the doubt", |me| {
-            (me.state(name).doubted == 0).then_some(())
-        });
-        behind.follower.assert_nothing_gone(&namespace.0);
+        behind
+            .follower
+            .until("the services of the last list", |me| {
+                (me.state(name).doubted == 0).then_some(())
+            });
+        behind.follower.assert_nothing_deleted(&namespace.0);
     }
 }
 
 #[test]
-fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is_taken() {
+fn an_early_or_expired_client_certificate_is_reported_and_its_successor_is_used() {
     installed();
     let namespace = Namespace::new();
     let gate = Gate::before(server().trim_start_matches("https://"));
@@ -138,7 +141,7 @@ fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is
         "expired",
         "a clock is wrong",
     ];
-    // For the server the one's clock is ahead, and the other's certificate ends soon.
+    // The first certificate is not valid yet, and the second expires soon.
     let names = ["early", "late"].map(|name| format!("{name}-{}", namespace.0));
     let mut early = Follower::at(&address, "early", &user(&names[0], "10s", "1h"));
     let mut late = Follower::at(&address, "late", &user(&names[1], "-1h", "20s"));
@@ -149,7 +152,7 @@ fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is
     early.until_warned(&words);
     early.until_whole();
     std::thread::sleep(end.saturating_duration_since(Instant::now()));
-    // What is open stays open; the next connection is refused.
+    // The server keeps open connections and refuses the next one.
     gate.cut();
     late.until_warned(&words);
     assert_eq!(late.state("services").phase, Phase::Stale);
@@ -157,11 +160,10 @@ fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is
     user(&names[1], "-1h", "1h");
     create(&namespace.0, "b");
     late.until_service(&namespace.0, "b");
-    late.until_untroubled();
-    late.assert_nothing_gone(&namespace.0);
+    late.until_no_warnings();
+    late.assert_nothing_deleted(&namespace.0);
 }
 
-/// A slice with one endpoint.
 fn slice(address: &str, ready: bool) -> Value {
     json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -171,7 +173,7 @@ fn slice(address: &str, ready: bool) -> Value {
     })
 }
 
-/// Changes a slice so often, and ends with another address.
+/// Changes a slice `times` times; the last change sets another address.
 async fn flap(namespace: &str, times: usize) {
     let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
     let api = Connection::open(&access).await.unwrap();
@@ -190,7 +192,7 @@ async fn flap(namespace: &str, times: usize) {
 }
 
 #[test]
-fn a_slice_that_changes_a_thousand_times_costs_no_request() {
+fn a_slice_that_changes_a_thousand_times_causes_no_request() {
     const SLICES: &str = "endpointslices.discovery.k8s.io";
     let namespace = Namespace::new();
     let mut follower = Follower::administrator();
@@ -202,7 +204,7 @@ fn a_slice_that_changes_a_thousand_times_costs_no_request() {
         runtime.block_on(flap(&written, 1000));
     });
     let service = topology_core::model::ObjectName::new(&*namespace.0, "a");
-    // Before 1.34 the watch is a request of its own, after those for the list.
+    // Before Kubernetes 1.34 the watch is a separate request after the list.
     follower.until("the watch", |me| {
         me.index.snapshot().slices(&service).first().map(drop)
     });
@@ -217,12 +219,12 @@ fn a_slice_that_changes_a_thousand_times_costs_no_request() {
 }
 
 mod alone {
-    //! New connections of everybody else are refused meanwhile.
+    //! The server refuses the connections of all other tests meanwhile.
 
     use super::{Follower, Phase, certify, variable};
     use crate::kubectl::{eventually, kubectl};
 
-    /// What the API server shows its clients; put back in the end.
+    /// The certificate and key of the API server, which are restored when this is dropped.
     struct Serving([(String, Vec<u8>); 2]);
 
     impl Serving {
@@ -244,12 +246,12 @@ mod alone {
     }
 
     #[test]
-    fn a_server_whose_clock_differs_by_an_hour_is_named_and_who_follows_goes_on() {
+    fn a_server_certificate_that_is_an_hour_off_is_reported_and_open_watches_continue() {
         let mut running = Follower::administrator();
         running.until_whole();
         let serving = Serving::new();
         let mut starting = Vec::new();
-        for (begins, ends, told, remedy) in [
+        for (begins, ends, fault, remedy) in [
             ("1h", "2h", "not valid yet", "; check this machine's clock"),
             (
                 "-2h",
@@ -258,32 +260,32 @@ mod alone {
                 "renew the certificate, and check this machine's clock",
             ),
         ] {
-            let when = ["--begins", begins, "--ends", ends];
+            let validity = ["--begins", begins, "--ends", ends];
             certify(
                 "apiserver",
-                &[&["--address", "127.0.0.1"], &when[..]].concat(),
+                &[&["--address", "127.0.0.1"], &validity[..]].concat(),
             );
             eventually("the refusal of its certificate", || {
                 let refused = kubectl(&["get", "--raw=/readyz"]).err()?;
-                let is_it = if begins == "1h" {
+                let text = if begins == "1h" {
                     "is before"
                 } else {
                     "is after"
                 };
-                refused.contains(is_it).then_some(())
+                refused.contains(text).then_some(())
             });
-            let mut one = Follower::administrator();
-            one.until_warned(&["services: Certificate: ", told, remedy]);
-            assert_eq!(one.state("services").phase, Phase::Listing);
-            starting.push(one);
+            let mut follower = Follower::administrator();
+            follower.until_warned(&["services: Certificate: ", fault, remedy]);
+            assert_eq!(follower.state("services").phase, Phase::Listing);
+            starting.push(follower);
         }
-        running.until("another look", |me| {
+        running.until("the watch after the change", |me| {
             (me.state("services").phase == Phase::Following).then_some(())
         });
         drop(serving);
-        for one in &mut starting {
-            one.until_whole();
-            one.until_untroubled();
+        for follower in &mut starting {
+            follower.until_whole();
+            follower.until_no_warnings();
         }
         eventually("the server", || kubectl(&["get", "--raw=/readyz"]).ok());
     }

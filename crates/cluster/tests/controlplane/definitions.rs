@@ -1,7 +1,7 @@
 //! Definitions of our kinds that belong to another version of this project.
 
 mod alone {
-    //! They are everybody's.
+    //! All tests share the definitions.
 
     use cluster::api::Phase;
     use cluster::event::Completeness;
@@ -28,7 +28,7 @@ mod alone {
     }
 
     #[test]
-    fn a_kind_in_another_version_is_told_and_neither_none_nor_forgotten() {
+    fn a_kind_in_another_version_is_reported_and_its_objects_are_kept() {
         installed();
         let namespace = Namespace::new();
         eventually("the drain", || {
@@ -43,12 +43,13 @@ mod alone {
             "install the definitions that belong to this version (manifests/crds)",
         ];
         running.until_warned(&other_version);
-        // Only now: for a moment the server has the kind in no version, and a follower that starts then takes it for not installed.
+        // Starts after the warning: for a moment the server has no version of the kind, and an
+        // agent that starts then treats it as not installed.
         let mut starting = Follower::administrator();
         starting.until_warned(&other_version);
         assert_eq!(running.state(DRAINS).phase, Phase::Stale);
-        assert_eq!(drains(&running), 1, "what is known stays");
-        // Who does not know them yet works with what there is, and takes nothing for all.
+        assert_eq!(drains(&running), 1, "the objects are kept");
+        // An agent that starts now works with the other kinds and reports a partial cluster.
         starting.until("a part of the cluster", |me| me.index.completeness());
         assert_eq!(starting.index.completeness(), Some(Completeness::Partial));
         create(&namespace.0, "a");
@@ -58,14 +59,14 @@ mod alone {
         drop(changed);
         starting.until_whole();
         for follower in [&mut running, &mut starting] {
-            follower.until_untroubled();
+            follower.until_no_warnings();
             follower.until("the drain", |me| (drains(me) == 1).then_some(()));
         }
         ok(&["delete", "tdrain", "kept"]);
     }
 
     #[test]
-    fn objects_that_an_older_schema_lets_pass_are_judged_by_the_agent() {
+    fn objects_that_an_older_schema_accepts_are_checked_by_the_agent() {
         installed();
         let _changed = Changed::new(POLICIES, |versions| {
             versions[0]["schema"]["openAPIV3Schema"] =

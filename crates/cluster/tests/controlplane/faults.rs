@@ -1,8 +1,8 @@
-//! What some rows of the reference have wrong together, each alone: no fault hides behind another.
+//! Faults that some rows of the reference combine, here one per row, so that no fault hides
+//! another.
 
 use crate::rows::{Row, agree, loaded};
 
-/// Of policies.
 const POLICIES: &[(&str, &str)] = &[
     (
         "any-first",
@@ -168,7 +168,6 @@ const POLICIES: &[(&str, &str)] = &[
     ("ports-of-text", "{mode: None, portNames: http}"),
 ];
 
-/// Of drains.
 const DRAINS: &[(&str, &str)] = &[
     (
         "value-twice",
@@ -218,7 +217,7 @@ fn rows(kind: &str, specs: &[(&str, &str)]) -> Vec<Row> {
     specs.iter().map(row).collect()
 }
 
-/// Fails unless the agent finds one fault in each row, and the API server refuses it too.
+/// Fails unless the agent finds one fault in each row and the API server refuses each row.
 #[track_caller]
 fn each_is_refused_by_both(kind: &str, specs: &[(&str, &str)]) {
     let rows = rows(kind, specs);
@@ -240,7 +239,7 @@ fn a_drain_with_one_fault_is_refused_by_both() {
 }
 
 #[test]
-fn files_may_leave_out_quotes_and_the_api_server_forgets_what_has_no_value() {
+fn files_may_omit_quotes_and_the_api_server_drops_entries_without_a_value() {
     let drains = [
         (
             "number-for-a-text",

@@ -1,4 +1,4 @@
-//! Somebody who follows the real API server, with an account of the test's own.
+//! A client that follows the real API server, and accounts for it.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,28 +17,27 @@ use tokio::runtime::Runtime;
 
 use crate::kubectl::{config, ok, server, variable};
 
-/// How long anything may take that has to happen in the end.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Somebody who follows.
+/// A client that watches the cluster and keeps an index of it.
 pub(crate) struct Follower {
     name: String,
     runtime: Runtime,
     watch: Watch,
-    /// Where its kubeconfig is, if it is nobody else's.
+    /// Holds the kubeconfig that [`Follower::at`] wrote.
     _folder: Option<tempfile::TempDir>,
     pub(crate) index: Index,
-    /// What was said to be gone.
-    pub(crate) gone: Vec<ObjectKey>,
+    /// Keys of all `Delete` events.
+    pub(crate) deleted: Vec<ObjectKey>,
 }
 
 impl Follower {
-    /// Somebody on the Node `name`, for whom of the others only the labels are kept that something goes by.
+    /// Follows from the Node `name`; keeps only the labels of other Nodes that a policy uses.
     pub(crate) fn new(name: &str, kubeconfig: &str) -> Self {
         Self::of(name, kubeconfig, NodeSource::Nodes { own: name.into() })
     }
 
-    /// Somebody on the Node `own`, for whom the map stands for the others.
+    /// Follows from the Node `own`, with the map for the other Nodes.
     pub(crate) fn mapped(own: &str, kubeconfig: &str) -> Self {
         Self::of(own, kubeconfig, NodeSource::Map { own: own.into() })
     }
@@ -54,11 +53,11 @@ impl Follower {
             watch: watch(&access, nodes).unwrap(),
             _folder: None,
             index: Index::new(Vec::new()),
-            gone: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 
-    /// A user at an address, with a kubeconfig of its own.
+    /// Follows the server at an address as `user`.
     pub(crate) fn at(server: &str, name: &str, user: &serde_json::Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubeconfig");
@@ -73,9 +72,9 @@ impl Follower {
         Self::of("administrator", &variable("KUBECONFIG"), NodeSource::Whole)
     }
 
-    /// Takes what comes until there is an answer.
+    /// Applies batches until `ask` returns a value.
     pub(crate) fn until<T>(&mut self, what: &str, mut ask: impl FnMut(&Self) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(answer) = ask(self) {
                 return answer;
@@ -91,17 +90,17 @@ impl Follower {
             let moment = Duration::from_millis(100);
             let next = runtime.block_on(async { tokio::time::timeout(moment, watch.next()).await });
             if let Ok(batch) = next {
-                self.take(batch.unwrap());
+                self.apply(batch.unwrap());
             }
         }
     }
 
-    fn take(&mut self, batch: cluster::event::Batch) {
-        let gone = batch.events.iter().filter_map(|event| match event {
+    fn apply(&mut self, batch: cluster::event::Batch) {
+        let deleted = batch.events.iter().filter_map(|event| match event {
             Event::Delete(key) => Some(key.clone()),
             _ => None,
         });
-        self.gone.extend(gone);
+        self.deleted.extend(deleted);
         self.index.apply(batch);
     }
 
@@ -111,7 +110,6 @@ impl Follower {
         });
     }
 
-    /// Waits for a Service of a namespace.
     pub(crate) fn until_service(&mut self, namespace: &str, name: &str) {
         self.until(name, |me| {
             me.services(namespace)
@@ -128,62 +126,62 @@ impl Follower {
         });
     }
 
-    /// The Services of a namespace that are known.
     pub(crate) fn services(&self, namespace: &str) -> Vec<String> {
         let services = self.index.snapshot().services();
-        let of = services.filter(|service| &*service.name.namespace == namespace);
-        of.map(|service| service.name.name.to_string()).collect()
+        let found = services.filter(|service| &*service.name.namespace == namespace);
+        found.map(|service| service.name.name.to_string()).collect()
     }
 
-    /// How many bytes of a collection came.
     pub(crate) fn bytes(&self, name: &str) -> u64 {
         self.watch.sync_status().unwrap().count().bytes[name]
     }
 
-    /// How often anything was asked about a collection.
     pub(crate) fn requests(&self, name: &str) -> u64 {
         let count = self.watch.sync_status().unwrap().count();
-        let of = count
+        let matching = count
             .requests
             .iter()
             .filter(|(key, _)| key.resource == name);
-        of.map(|(_, number)| number).sum()
+        matching.map(|(_, number)| number).sum()
     }
 
-    /// How often the server answered with a code.
     pub(crate) fn answers(&self, code: u16) -> u64 {
         let count = self.watch.sync_status().unwrap().count();
-        let of = count
+        let matching = count
             .requests
             .iter()
             .filter(|(key, _)| key.code == Some(code));
-        of.map(|(_, number)| number).sum()
+        matching.map(|(_, number)| number).sum()
     }
 
-    /// Waits until nothing stands in the way of any collection.
-    pub(crate) fn until_untroubled(&mut self) {
-        self.until("the end of the trouble", |me| {
+    /// Waits until no collection has a warning.
+    pub(crate) fn until_no_warnings(&mut self) {
+        self.until("the end of the warnings", |me| {
             let mut warnings = me.index.warnings();
-            (!warnings.any(|one| one.code == Code::Input)).then_some(())
+            (!warnings.any(|warning| warning.code == Code::Input)).then_some(())
         });
     }
 
-    /// Fails if anything of a namespace was said to be gone.
+    /// Fails if an object of the namespace was deleted from the index.
     #[track_caller]
-    pub(crate) fn assert_nothing_gone(&self, namespace: &str) {
+    pub(crate) fn assert_nothing_deleted(&self, namespace: &str) {
         let ours = |key: &&ObjectKey| *key.name.namespace == *namespace;
-        let gone = self.gone.iter().find(ours);
-        assert_eq!(gone, None, "what still exists was said to be gone");
+        let deleted = self.deleted.iter().find(ours);
+        assert_eq!(
+            deleted, None,
+            "an object that still exists was deleted from the index"
+        );
     }
 
-    /// How a collection stands.
     pub(crate) fn state(&self, name: &str) -> ResourceStatus {
-        let inputs = self.watch.sync_status().unwrap().resources();
-        inputs.into_iter().find(|input| input.name == name).unwrap()
+        let resources = self.watch.sync_status().unwrap().resources();
+        resources
+            .into_iter()
+            .find(|resource| resource.name == name)
+            .unwrap()
     }
 }
 
-/// Runs our own program for the control plane.
 pub(crate) fn xtask(arguments: &[&str]) {
     let status = std::process::Command::new(variable("CONTROLPLANE_XTASK"))
         .arg("controlplane")
@@ -193,7 +191,7 @@ pub(crate) fn xtask(arguments: &[&str]) {
     assert!(status.success());
 }
 
-/// An account of its own, and the kubeconfig with its token.
+/// A service account, and a kubeconfig with its token.
 pub(crate) struct Account {
     pub(crate) namespace: String,
     pub(crate) name: &'static str,
@@ -201,14 +199,14 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Makes an account that may do nothing yet.
+    /// Creates an account without rights.
     pub(crate) fn new(namespace: &str, name: &'static str) -> Self {
         let account = Self {
             namespace: namespace.to_owned(),
             name,
             folder: tempfile::tempdir().unwrap(),
         };
-        account.hire();
+        account.create();
         account
     }
 
@@ -217,21 +215,20 @@ impl Account {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Makes the account, and writes a token of it into the kubeconfig.
-    pub(crate) fn hire(&self) {
+    /// Creates the account and writes a token into the kubeconfig.
+    pub(crate) fn create(&self) {
         ok(&["create", "serviceaccount", self.name, "-n", &self.namespace]);
         let config = config(&server(), &json!({"token": self.token()}));
         std::fs::write(self.kubeconfig(), config).unwrap();
     }
 
-    /// A token of the account.
     pub(crate) fn token(&self) -> String {
         let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
         token.trim().to_owned()
     }
 
-    /// Removes the account; its tokens count no more.
-    pub(crate) fn fire(&self) {
+    /// Deletes the account, which revokes its tokens.
+    pub(crate) fn delete(&self) {
         ok(&["delete", "serviceaccount", self.name, "-n", &self.namespace]);
     }
 
@@ -247,7 +244,7 @@ impl Account {
         ]);
     }
 
-    /// Takes that back.
+    /// Removes the right that [`Account::allow`] gave.
     pub(crate) fn forbid(&self) {
         ok(&["delete", "clusterrolebinding", &self.binding()]);
     }
@@ -257,7 +254,7 @@ impl Account {
     }
 }
 
-/// Makes etcd forget all of its history.
+/// Compacts the whole history of etcd.
 pub(crate) fn compact() {
     let status = etcd("/v3/maintenance/status", "{}");
     let revision = status.pointer("/header/revision").unwrap();
@@ -267,7 +264,6 @@ pub(crate) fn compact() {
     );
 }
 
-/// Asks etcd over its socket.
 fn etcd(path: &str, body: &str) -> serde_json::Value {
     let socket = format!("{}/client.sock", variable("CONTROLPLANE_FOLDER"));
     let mut stream = UnixStream::connect(socket).unwrap();

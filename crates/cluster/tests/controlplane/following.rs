@@ -1,4 +1,4 @@
-//! The real API server followed: on good days beside other tests, on bad ones alone.
+//! Following the real API server. Tests that stop it or change definitions run alone.
 
 use cluster::api::Phase;
 use kube_io::{Access, Connection, Fault, Patch};
@@ -8,7 +8,6 @@ use crate::days::user;
 use crate::follower::{Follower, compact, xtask};
 use crate::kubectl::{Namespace, config, installed, ok, server, variable};
 
-/// Makes a Service in a namespace.
 pub(crate) fn create(namespace: &str, name: &str) {
     ok(&[
         "create",
@@ -22,7 +21,7 @@ pub(crate) fn create(namespace: &str, name: &str) {
 }
 
 #[test]
-fn changes_arrive_and_other_proxies_services_do_not() {
+fn changes_arrive_except_services_of_other_proxies() {
     installed();
     let namespace = Namespace::new();
     let mut follower = Follower::administrator();
@@ -31,7 +30,7 @@ fn changes_arrive_and_other_proxies_services_do_not() {
     follower.until_service(&namespace.0, "a");
     create(&namespace.0, "b");
     follower.until_service(&namespace.0, "b");
-    // KP-IN-06: for who selects by labels, a Service that gets the label of another proxy is gone.
+    // KP-IN-06: a watch with a label selector reports a Service that gets the label as deleted.
     namespace
         .kubectl(&[
             "label",
@@ -49,11 +48,11 @@ fn changes_arrive_and_other_proxies_services_do_not() {
 }
 
 #[test]
-fn what_a_server_can_compress_comes_compressed() {
+fn lists_arrive_compressed() {
     installed();
     let namespace = Namespace::new();
     create(&namespace.0, "large");
-    // Pages of less than 128 KiB are never compressed, and an argument cannot be longer than that.
+    // The server compresses pages from 128 KiB on, and an argument cannot be longer than that.
     let note = "well compressible ".repeat(5_500);
     let [first, second] = ["first", "second"].map(|key| format!("{key}={note}"));
     namespace
@@ -69,7 +68,7 @@ fn what_a_server_can_compress_comes_compressed() {
 }
 
 #[test]
-fn requests_are_taken_and_refusals_are_typed() {
+fn requests_succeed_and_refusals_are_typed() {
     let namespace = Namespace::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -79,23 +78,23 @@ fn requests_are_taken_and_refusals_are_typed() {
         let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
         let api = Connection::open(&access).await.unwrap();
         let path = format!("/api/v1/namespaces/{}/configmaps", namespace.0);
-        let one = format!("{path}/it");
+        let item = format!("{path}/it");
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {"a": "1"}});
-        assert_eq!(api.get(&one).await.unwrap_err().fault, Fault::NotFound);
+        assert_eq!(api.get(&item).await.unwrap_err().fault, Fault::NotFound);
         let made = api.create(&path, &object).await.unwrap();
         assert_eq!(api.create(&path, &object).await.unwrap_err().fault, Fault::AlreadyExists);
-        let merged = api.patch(&one, Patch::Merge, &json!({"data": {"b": "2"}})).await.unwrap();
+        let merged = api.patch(&item, Patch::Merge, &json!({"data": {"b": "2"}})).await.unwrap();
         assert_eq!(merged["data"], json!({"a": "1", "b": "2"}));
-        assert_eq!(api.replace(&one, &made).await.unwrap_err().fault, Fault::Conflict);
+        assert_eq!(api.replace(&item, &made).await.unwrap_err().fault, Fault::Conflict);
         let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {"c": "3"}});
-        let how = Patch::Apply { manager: "tests", force: false };
-        let after = api.patch(&one, how, &applied).await.unwrap();
+        let apply = Patch::Apply { manager: "tests", force: false };
+        let after = api.patch(&item, apply, &applied).await.unwrap();
         assert_eq!(after["data"], json!({"a": "1", "b": "2", "c": "3"}));
         let wrong = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}});
         assert_eq!(api.create(&path, &wrong).await.unwrap_err().fault, Fault::Invalid);
         assert_eq!(api.list(&path).await.unwrap()["kind"], "ConfigMapList");
-        api.delete(&one).await.unwrap();
-        assert_eq!(api.get(&one).await.unwrap_err().fault, Fault::NotFound);
+        api.delete(&item).await.unwrap();
+        assert_eq!(api.get(&item).await.unwrap_err().fault, Fault::NotFound);
     });
 }
 
@@ -105,7 +104,7 @@ fn a_server_with_a_certificate_of_another_authority_is_not_trusted() {
     let account = crate::follower::Account::new(&namespace.0, "stranger");
     let text = std::fs::read_to_string(account.kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // Nobody's authority: those of the machine count.
+    // Without an authority in the kubeconfig, those of the machine are used.
     config["clusters"][0]["cluster"]
         .as_object_mut()
         .unwrap()
@@ -128,29 +127,29 @@ fn a_server_with_a_certificate_of_another_authority_is_not_trusted() {
 }
 
 #[test]
-fn an_authority_that_follows_another_in_its_file_is_trusted() {
+fn a_replaced_authority_file_is_read_again() {
     installed();
     let namespace = Namespace::new();
     let user = user(&namespace.0, "-1h", "1h");
     let mut config: serde_json::Value = serde_json::from_str(&config(&server(), &user)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let [authority, kubeconfig] = ["ca.crt", "kubeconfig"].map(|name| folder.path().join(name));
-    let place = &mut config["clusters"][0]["cluster"]["certificate-authority"];
-    let present = std::mem::replace(place, authority.to_str().into());
+    let entry = &mut config["clusters"][0]["cluster"]["certificate-authority"];
+    let original = std::mem::replace(entry, authority.to_str().into());
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
-    // A certificate that signed none.
+    // This certificate did not sign the one of the server.
     std::fs::copy(user["client-certificate"].as_str().unwrap(), &authority).unwrap();
     let mut follower = Follower::new("waiting", kubeconfig.to_str().unwrap());
     follower.until_warned(&["services: Certificate", "another one signed"]);
-    std::fs::copy(present.as_str().unwrap(), &authority).unwrap();
+    std::fs::copy(original.as_str().unwrap(), &authority).unwrap();
     follower.until_whole();
-    follower.until_untroubled();
+    follower.until_no_warnings();
 }
 
 mod alone {
     use super::{Follower, Namespace, Phase, compact, create, installed, ok, xtask};
     use crate::follower::Account;
-    use crate::kubectl::{established, kubectl, repository, take_away};
+    use crate::kubectl::{established, kubectl, remove_manifests, repository};
 
     const KINDS: [&str; 3] = [
         "clustertopologypolicies.topology.ipvs-topo.io",
@@ -158,19 +157,20 @@ mod alone {
         "topologydrains.topology.ipvs-topo.io",
     ];
 
-    /// One restart serves three: who may go on, who is not known any more, and who may not read any more.
+    /// Three clients in one restart: the administrator, a client whose account is deleted, and a
+    /// client that loses its role.
     #[test]
-    fn restart_compaction_and_lost_rights_remove_nothing_and_end_when_they_are_mended() {
+    fn restart_compaction_and_lost_rights_delete_nothing_and_are_recovered_from() {
         installed();
         let namespace = Namespace::new();
-        let fired = Account::new(&namespace.0, "fired");
+        let removed = Account::new(&namespace.0, "removed");
         let demoted = Account::new(&namespace.0, "demoted");
-        fired.allow();
+        removed.allow();
         demoted.allow();
         create(&namespace.0, "a");
         let mut followers = [
             Follower::administrator(),
-            Follower::new("fired", &fired.kubeconfig()),
+            Follower::new("removed", &removed.kubeconfig()),
             Follower::new("demoted", &demoted.kubeconfig()),
         ];
         for follower in &mut followers {
@@ -180,11 +180,11 @@ mod alone {
         let list = ok(&["get", "--raw", "/api/v1/services?limit=1"]);
         let list: serde_json::Value = serde_json::from_str(&list).unwrap();
         let seen = list["metadata"]["resourceVersion"].as_str().unwrap();
-        fired.fire();
+        removed.delete();
         demoted.forbid();
 
         xtask(&["stop", "kube-apiserver", "--kill"]);
-        // What the followers have seen last is history that nobody keeps.
+        // The server no longer has the history after the last version that the followers received.
         compact();
         for follower in &mut followers {
             follower.until("staleness", |me| {
@@ -195,55 +195,55 @@ mod alone {
         xtask(&["start", "kube-apiserver"]);
         create(&namespace.0, "b");
         let watch = format!("/api/v1/services?watch=true&timeoutSeconds=1&resourceVersion={seen}");
-        let told = kubectl(&["get", "--raw", &watch]).unwrap_or_else(|told| told);
-        assert!(told.contains("too old resource version"), "{told}");
+        let output = kubectl(&["get", "--raw", &watch]).unwrap_or_else(|error| error);
+        assert!(output.contains("too old resource version"), "{output}");
 
-        let [administrator, known, permitted] = &mut followers;
+        let [administrator, without_account, without_role] = &mut followers;
         administrator.until_service(&namespace.0, "b");
-        administrator.until("all to be heard", |me| {
-            let heard = |name| me.state(name).phase == Phase::Following;
+        administrator.until("all watches", |me| {
+            let is_following = |name| me.state(name).phase == Phase::Following;
             ["services", "nodes", "endpointslices.discovery.k8s.io"]
                 .into_iter()
-                .all(heard)
+                .all(is_following)
                 .then_some(())
         });
-        known.until_warned(&["services: Unauthorized (401)", "expired or been revoked"]);
-        permitted.until_warned(&[
+        without_account.until_warned(&["services: Unauthorized (401)", "expired or been revoked"]);
+        without_role.until_warned(&[
             "services: Forbidden (403)",
             r#"resources: ["services"], verbs: ["list", "watch"]"#,
         ]);
 
-        fired.hire();
+        removed.create();
         demoted.allow();
-        known.until_service(&namespace.0, "b");
-        permitted.until_service(&namespace.0, "b");
+        without_account.until_service(&namespace.0, "b");
+        without_role.until_service(&namespace.0, "b");
         for follower in &followers {
-            follower.assert_nothing_gone(&namespace.0);
+            follower.assert_nothing_deleted(&namespace.0);
         }
-        fired.forbid();
+        removed.forbid();
         demoted.forbid();
     }
 
     #[test]
-    fn kinds_that_are_not_installed_are_none_and_are_found_when_they_come() {
-        // Other tests may have installed them.
-        take_away("manifests/crds");
+    fn kinds_that_are_not_installed_are_empty_and_are_found_after_their_installation() {
+        // Other tests may have installed the kinds.
+        remove_manifests("manifests/crds");
         let namespace = Namespace::new();
         let mut follower = Follower::administrator();
         follower.until_whole();
         for kind in KINDS {
             let state = follower.state(kind);
             assert_eq!(state.phase, Phase::Absent, "{kind}");
-            // This is what `status -o json` says; the table has a line for each.
-            let told = state.error.unwrap().to_string();
+            // `status -o json` has this text.
+            let text = state.error.unwrap().to_string();
             let words = [
                 format!("{kind}: NotFound (404)"),
-                "install what defines this kind of object, if it is wanted".to_owned(),
+                "install the CRD or API of this kind, if it is needed".to_owned(),
             ];
-            assert!(words.iter().all(|word| told.contains(word)), "{told}");
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }
-        // It is no trouble, and everything else works.
-        follower.until_untroubled();
+        // A missing kind makes no warning, and everything else works.
+        follower.until_no_warnings();
         create(&namespace.0, "a");
         follower.until_service(&namespace.0, "a");
         ok(&["apply", "-k", &repository("manifests/crds")]);
@@ -272,7 +272,7 @@ spec:
             me.index.snapshot().drains().next().map(drop)
         });
         kubectl(&["delete", "topologydrain", "late"]).unwrap();
-        follower.until("its end", |me| {
+        follower.until("the end of the drain", |me| {
             me.index.snapshot().drains().next().is_none().then_some(())
         });
     }

@@ -1,4 +1,4 @@
-//! A way to the API server that a test may cut, or on which it answers in the server's place.
+//! A TCP proxy in front of the API server: a test can cut its connections or answer itself.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::kubectl::{config, variable};
 
-/// A port of the loopback behind which is another one.
 pub(crate) struct Gate {
     port: u16,
     shared: Arc<Shared>,
@@ -25,15 +24,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Both ends of everything that is open.
     open: Vec<TcpStream>,
-    /// The first that fits is given.
+    /// The first answer that matches is sent.
     answers: Vec<Answer>,
-    /// Requests that were answered here.
     answered: usize,
 }
 
-/// What requests are answered whose first line has all words.
+/// The answer to requests whose first line contains all words.
 #[derive(Clone)]
 struct Answer {
     words: Vec<&'static str>,
@@ -41,7 +38,7 @@ struct Answer {
 }
 
 impl Gate {
-    /// A gate before `upstream`, an address such as `127.0.0.1:6443`.
+    /// Opens a gate in front of `upstream`, an address such as `127.0.0.1:6443`.
     pub(crate) fn before(upstream: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let gate = Self {
@@ -55,19 +52,18 @@ impl Gate {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let shared = Arc::clone(&shared);
-                // Whatever breaks here is seen by the one who asks.
+                // The client sees every error here as a closed connection.
                 thread::spawn(move || drop(shared.pass(client)));
             }
         });
         gate
     }
 
-    /// Its address: what is written after `https://` or `http://`.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// A kubeconfig, in a folder, for who comes through it over plain HTTP.
+    /// Writes a kubeconfig for clients of the gate over plain HTTP.
     pub(crate) fn kubeconfig(&self, folder: &Path) -> String {
         let path = folder.join("gate.kubeconfig");
         let server = format!("http://{}", self.address());
@@ -75,14 +71,14 @@ impl Gate {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Ends every connection; new ones may be made.
+    /// Closes every connection; clients may connect again.
     pub(crate) fn cut(&self) {
         for stream in self.shared.lock().open.drain(..) {
             drop(stream.shutdown(Shutdown::Both));
         }
     }
 
-    /// Answers requests whose first line has `word` from now on, over plain HTTP only.
+    /// Answers requests whose first line contains `word`; needs plain HTTP.
     pub(crate) fn answer(&self, word: &'static str, code: u16, headers: &str, message: &str) {
         let body = json!({"kind": "Status", "code": code, "message": message}).to_string();
         let length = body.len();
@@ -94,8 +90,8 @@ impl Gate {
         self.cut();
     }
 
-    /// Answers for a collection, such as `/services?`, as a server whose etcd was restored from an empty backup: nothing is
-    /// followed from where it was, and lists are complete and empty.
+    /// Answers for a collection (such as `/services?`) like a server whose etcd was restored from
+    /// an empty backup: a watch gets 410, and lists are complete and empty.
     pub(crate) fn loses(&self, collection: &'static str) {
         let head =
             "HTTP/1.1 200 Test\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
@@ -118,12 +114,11 @@ impl Gate {
         self.cut();
     }
 
-    /// How many requests were answered here.
     pub(crate) fn answered(&self) -> usize {
         self.shared.lock().answered
     }
 
-    /// Lets everything pass again.
+    /// Stops answering; all requests reach the server again.
     pub(crate) fn open(&self) {
         self.shared.lock().answers.clear();
     }
@@ -140,12 +135,13 @@ impl Shared {
         if !answers.is_empty() {
             let head = head(&client)?;
             let line = head.lines().next().unwrap_or_default();
-            let fits = |answer: &&Answer| answer.words.iter().all(|word| line.contains(word));
-            if let Some(answer) = answers.iter().find(fits) {
+            let matches = |answer: &&Answer| answer.words.iter().all(|word| line.contains(word));
+            if let Some(answer) = answers.iter().find(matches) {
                 self.lock().answered += 1;
                 return client.write_all(answer.text.as_bytes());
             }
-            // The next request comes on another connection, and is looked at too.
+            // Closes the connection after this request, so that the gate sees the first line of the
+            // next.
             first = head
                 .replacen("\r\n", "\r\nconnection: close\r\n", 1)
                 .into_bytes();
@@ -159,9 +155,9 @@ impl Shared {
     }
 }
 
-/// The head of a request; its body is left in the stream.
+/// Reads the head of a request and leaves the body in the stream.
 pub(crate) fn head(stream: &TcpStream) -> io::Result<String> {
-    // One byte at a time, so that nothing of the body is taken.
+    // Reads single bytes, so that the reader takes nothing of the body.
     let mut reader = BufReader::with_capacity(1, stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -172,12 +168,12 @@ pub(crate) fn head(stream: &TcpStream) -> io::Result<String> {
     Ok(head)
 }
 
-/// Passes on what either says, until both have ended.
+/// Copies in both directions until both streams are closed.
 pub(crate) fn join(client: TcpStream, server: TcpStream) -> io::Result<()> {
     let (from, to) = (client.try_clone()?, server.try_clone()?);
-    let forth = thread::spawn(move || copy(from, to));
+    let upload = thread::spawn(move || copy(from, to));
     copy(server, client);
-    drop(forth.join());
+    drop(upload.join());
     Ok(())
 }
 
@@ -187,14 +183,14 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
     drop(to.shutdown(Shutdown::Both));
 }
 
-/// `kubectl proxy`: plain HTTP in, the API server as somebody else out.
+/// `kubectl proxy`: serves plain HTTP and sends the requests to the API server.
 pub(crate) struct Proxy {
     child: Child,
     pub(crate) address: String,
 }
 
 impl Proxy {
-    /// As whom `kubeconfig` says.
+    /// Sends requests as the user of `kubeconfig`.
     pub(crate) fn start(kubeconfig: &str) -> Self {
         let mut child = Command::new(variable("CONTROLPLANE_PROGRAM"))
             .args(["kubectl", "proxy", "--port=0", "--kubeconfig", kubeconfig])
@@ -202,11 +198,11 @@ impl Proxy {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
-        told.read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();
-        // Whatever else it says is read, so that it never waits for us.
-        thread::spawn(move || drop(told.read_to_string(&mut String::new())));
+        // Reads the rest of the output, so that the pipe is never full.
+        thread::spawn(move || drop(stdout.read_to_string(&mut String::new())));
         Self { child, address }
     }
 }

@@ -1,7 +1,8 @@
-//! The hints of the real EndpointSlice controller beside those of our allocator, for a hundred random placements.
+//! Compares the hints of the real EndpointSlice controller with those of our allocator, for a
+//! hundred random placements.
 
 mod alone {
-    //! What it gives depends on all Nodes of the cluster.
+    //! The hints depend on all Nodes of the cluster.
 
     use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ mod alone {
     /// The annotation that asks for Topology Aware Hints.
     const MODE: &str = "service.kubernetes.io/topology-mode";
 
-    /// Name, zone, CPU, and whether it is ready. Zones `a` and `b` are alike, so that there are ties; what is on the
-    /// last Node has no zone.
+    /// Name, zone, CPU, and whether the Node is ready. Zones `a` and `b` are equal, so that there
+    /// are ties. The last Node has no zone.
     const NODES: [(&str, &str, &str, bool); 8] = [
         ("hint-a1", "a", "4", true),
         ("hint-a2", "a", "3500m", true),
@@ -54,7 +55,6 @@ mod alone {
             format!("/api/v1/namespaces/{}/{resource}", self.namespace.0)
         }
 
-        /// Makes an object, and gives it a status.
         fn create(&self, path: &str, object: &Value, status: Option<Value>) {
             let name = object["metadata"]["name"].as_str().unwrap();
             self.runtime.block_on(async {
@@ -90,7 +90,7 @@ mod alone {
         }
 
         fn pods(&self) {
-            // Pods are refused until the namespace has its account.
+            // The server refuses Pods until the namespace has its default account.
             eventually("the account", || {
                 self.namespace
                     .kubectl(&["get", "serviceaccount", "default"])
@@ -103,30 +103,30 @@ mod alone {
         }
 
         fn services(&self, placements: &[Placement]) {
-            for one in placements {
-                self.create(&self.path("services"), &one.service(MODE), None);
+            for placement in placements {
+                self.create(&self.path("services"), &placement.service(MODE), None);
             }
         }
 
-        /// The slices of a Service with their hints, once all of its endpoints are in them.
-        fn slices(&self, follower: &mut Follower, one: &Placement) -> Vec<EndpointSlice> {
-            let name = ObjectName::new(&*self.namespace.0, &*one.name);
-            follower.until(&format!("the endpoints of {}", one.name), |me| {
+        /// Waits until the slices of a Service have all of its endpoints.
+        fn slices(&self, follower: &mut Follower, placement: &Placement) -> Vec<EndpointSlice> {
+            let name = ObjectName::new(&*self.namespace.0, &*placement.name);
+            follower.until(&format!("the endpoints of {}", placement.name), |me| {
                 let slices = me.index.snapshot().slices(&name).to_vec();
                 let count: usize = slices.iter().map(|slice| slice.endpoints.len()).sum();
-                (!slices.is_empty() && count == one.pods).then_some(slices)
+                (!slices.is_empty() && count == placement.pods).then_some(slices)
             })
         }
 
-        /// What was said last of each Service, once something was said of all that asked for it.
-        fn told(&self, placements: &[Placement]) -> BTreeMap<String, String> {
+        /// The last Event of each Service; waits until every Service with the annotation has one.
+        fn messages(&self, placements: &[Placement]) -> BTreeMap<String, String> {
             eventually("an event on every Service", || {
                 let listed = self
                     .runtime
                     .block_on(self.api.list(&self.path("events")))
                     .unwrap();
                 let events = listed["items"].as_array().unwrap().iter();
-                let told: BTreeMap<String, String> = events
+                let messages: BTreeMap<String, String> = events
                     .filter(|event| event["involvedObject"]["kind"] == "Service")
                     .map(|event| {
                         ["/involvedObject/name", "/message"]
@@ -134,17 +134,17 @@ mod alone {
                     })
                     .map(|[name, message]| (name, message))
                     .collect();
-                let asked = |one: &&Placement| one.distribution.is_none();
+                let has_annotation = |placement: &&Placement| placement.distribution.is_none();
                 placements
                     .iter()
-                    .filter(asked)
-                    .all(|one| told.contains_key(&one.name))
-                    .then_some(told)
+                    .filter(has_annotation)
+                    .all(|placement| messages.contains_key(&placement.name))
+                    .then_some(messages)
             })
         }
     }
 
-    /// What the original says of it, in its words.
+    /// A part of the message that Kubernetes writes for the same result.
     fn words(event: &HintEvent) -> &'static str {
         match event {
             HintEvent::Enabled { .. } => "Topology Aware Hints has been enabled",
@@ -158,13 +158,14 @@ mod alone {
         }
     }
 
-    /// Endpoints by the zones that they are hinted for; alike whichever of two equal zones gives or takes.
+    /// Number of endpoints by hinted zone. The counts of the equal zones are sorted, because either
+    /// may give endpoints to the other.
     fn counts(slices: &[EndpointSlice]) -> (usize, [usize; 2]) {
         let of = |zone: &str| {
             let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
             let hints = endpoints.filter_map(|endpoint| endpoint.hints.as_ref());
             hints
-                .filter(|hints| hints.zones.iter().any(|one| **one == *zone))
+                .filter(|hints| hints.zones.iter().any(|hinted| **hinted == *zone))
                 .count()
         };
         let mut equal = [of("a"), of("b")];
@@ -172,57 +173,62 @@ mod alone {
         (of("c"), equal)
     }
 
-    /// Our own hints on the same endpoints.
+    /// The hints of our allocator for the same endpoints.
     fn ours(
-        wanted: HintMode,
+        mode: HintMode,
         zones: Option<&Zones>,
         theirs: &[EndpointSlice],
     ) -> (Vec<EndpointSlice>, Vec<HintEvent>) {
         let mut slices = theirs.to_vec();
-        let events = hints::write(wanted, zones, &mut slices);
+        let events = hints::write(mode, zones, &mut slices);
         (slices, events)
     }
 
-    /// The words for every reason that came up.
+    /// Compares the hints; returns how often each result occurred.
     fn compare(
         cluster: &Cluster,
         follower: &mut Follower,
         placements: &[Placement],
     ) -> BTreeMap<&'static str, usize> {
-        let told = cluster.told(placements);
+        let messages = cluster.messages(placements);
         let theirs: Vec<_> = placements
             .iter()
-            .map(|one| cluster.slices(follower, one))
+            .map(|placement| cluster.slices(follower, placement))
             .collect();
         let nodes: Vec<Node> = follower.index.snapshot().nodes().cloned().collect();
         let zones = Zones::of(&nodes);
         let mut reasons = BTreeMap::new();
-        for (one, theirs) in placements.iter().zip(theirs) {
-            let wanted = HintMode::of(
+        for (placement, theirs) in placements.iter().zip(theirs) {
+            let mode = HintMode::of(
                 None,
-                Some("Auto").filter(|_| one.distribution.is_none()),
-                one.distribution,
+                Some("Auto").filter(|_| placement.distribution.is_none()),
+                placement.distribution,
             );
-            let (ours, events) = ours(wanted, zones.as_ref(), &theirs);
-            if one.distribution.is_some() {
-                assert_eq!(theirs, ours, "{}", one.name);
+            let (ours, events) = ours(mode, zones.as_ref(), &theirs);
+            if placement.distribution.is_some() {
+                assert_eq!(theirs, ours, "{}", placement.name);
                 continue;
             }
             let words = words(events.first().unwrap());
             assert!(
-                told[&one.name].contains(words),
-                "{}: {words}, and they say {}",
-                one.name,
-                told[&one.name]
+                messages[&placement.name].contains(words),
+                "{}: {words}, but the controller: {}",
+                placement.name,
+                messages[&placement.name]
             );
-            assert_eq!(counts(&theirs), counts(&ours), "{}: {theirs:?}", one.name);
+            assert_eq!(
+                counts(&theirs),
+                counts(&ours),
+                "{}: {theirs:?}",
+                placement.name
+            );
             *reasons.entry(words).or_default() += 1;
         }
         reasons
     }
 
     #[test]
-    fn a_hundred_random_placements_get_the_same_hints_or_the_same_refusal() {
+    fn a_hundred_random_placements_get_the_same_hints_or_the_same_reason() {
         let cluster = Cluster::new();
         cluster.nodes();
         cluster.pods();
@@ -232,15 +238,15 @@ mod alone {
         let mut probes = (0..).map(|number| Placement::probe(&format!("probe-{number}")));
         let mut probe = |words: &str| {
             eventually(words, || {
-                let one = [probes.next().unwrap()];
-                cluster.services(&one);
-                cluster.told(&one)[&one[0].name]
+                let next = [probes.next().unwrap()];
+                cluster.services(&next);
+                cluster.messages(&next)[&next[0].name]
                     .contains(words)
                     .then_some(())
             });
         };
         probe("has been enabled");
-        // Only since 1.34 there are others.
+        // Kubernetes 1.34 added the other two.
         let distributions = if is_oldest() {
             ["PreferClose"; 3]
         } else {
@@ -252,7 +258,7 @@ mod alone {
         assert_eq!(reasons.values().sum::<usize>(), 100);
         assert!(
             reasons.len() == 4,
-            "each outcome but that of the Nodes came up: {reasons:?}"
+            "each result but that of the Nodes occurred: {reasons:?}"
         );
 
         cluster.node(("hint-poor", "a", "0", true));

@@ -1,4 +1,4 @@
-//! The control plane is the real thing: what tests rely on works as in a cluster.
+//! The control plane of the tests behaves like that of a real cluster.
 
 use std::process::Command;
 
@@ -42,9 +42,9 @@ const RUNNING: &str = r#"{"status": {"phase": "Running", "podIP": "10.244.1.2",
     "conditions": [{"type": "Ready", "status": "True"}]}}"#;
 
 #[test]
-fn a_ready_pod_without_a_kubelet_is_in_the_slices_that_the_real_controller_makes() {
+fn a_ready_pod_without_a_kubelet_is_in_the_slices_of_the_real_controller() {
     let namespace = Namespace::new();
-    // The account that every Pod needs is made by another controller.
+    // Another controller creates the account, which every Pod needs.
     eventually("the account", || {
         namespace
             .kubectl(&["get", "serviceaccount", "default"])
@@ -73,7 +73,7 @@ fn a_ready_pod_without_a_kubelet_is_in_the_slices_that_the_real_controller_makes
 }
 
 #[test]
-fn a_service_account_token_is_taken_and_may_do_only_what_a_role_says() {
+fn a_service_account_token_has_only_the_rights_of_its_role() {
     let namespace = Namespace::new();
     namespace
         .kubectl(&["create", "serviceaccount", "reader"])
@@ -92,22 +92,23 @@ fn a_service_account_token_is_taken_and_may_do_only_what_a_role_says() {
     let token = namespace.kubectl(&["create", "token", "reader"]).unwrap();
     let server = "-o=jsonpath={.clusters[0].cluster.server}";
     let server = kubectl(&["config", "view", server]).unwrap();
-    // Without the administrator's kubeconfig, whose certificate would count for more than the token.
-    let ask = |resource: &str| {
+    // Without the administrator's kubeconfig, because its certificate would be used instead of the
+    // token.
+    let get = |resource: &str| {
         let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
-        let done = Command::new(variable("CONTROLPLANE_PROGRAM"))
+        let output = Command::new(variable("CONTROLPLANE_PROGRAM"))
             .args(["kubectl", "--server", &server, "--token", token.trim()])
             .args(["--certificate-authority", &authority])
             .args(["--namespace", &namespace.0, "get", resource])
             .env("KUBECONFIG", "/dev/null")
             .output()
             .unwrap();
-        String::from_utf8(done.stderr).unwrap()
+        String::from_utf8(output.stderr).unwrap()
     };
     eventually("the role", || {
-        ask("services").contains("No resources found").then_some(())
+        get("services").contains("No resources found").then_some(())
     });
-    let refused = ask("secrets");
+    let refused = get("secrets");
     let reader = format!(
         "\"system:serviceaccount:{}:reader\" cannot list",
         namespace.0
@@ -128,7 +129,7 @@ mod alone {
     }
 
     #[test]
-    fn a_part_that_was_stopped_or_killed_comes_back_with_what_was_stored() {
+    fn a_component_that_was_stopped_or_killed_restarts_with_its_data() {
         let namespace = Namespace::new();
         let get = ["get", "namespace", &namespace.0, "-o=name"];
         let name = format!("namespace/{}\n", namespace.0);

@@ -1,4 +1,4 @@
-//! kubectl, a namespace of a test's own, and waiting.
+//! kubectl, namespaces for tests, and waiting.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long anything may take that has to happen in the end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the runner says about the control plane.
+/// Reads a variable that `cargo xtask controlplane test` sets.
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask controlplane test`"))
@@ -23,7 +22,7 @@ pub(crate) fn is_oldest() -> bool {
     variable("CONTROLPLANE_VERSION").starts_with("v1.33.")
 }
 
-/// Runs kubectl with `input` on its standard input: what it prints, or what it complains about.
+/// Runs kubectl with `input` on stdin; returns its stdout, or its stderr if it fails.
 pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> Result<String, String> {
     let mut child = Command::new(variable("CONTROLPLANE_PROGRAM"))
         .arg("kubectl")
@@ -46,12 +45,11 @@ pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> Result<String, St
     }
 }
 
-/// The same without input.
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
     kubectl_with("", arguments)
 }
 
-/// Runs kubectl: what it printed and what it complained about, however it ended.
+/// Runs kubectl; returns its output whether it fails or not.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     Command::new(variable("CONTROLPLANE_PROGRAM"))
         .arg("kubectl")
@@ -61,19 +59,18 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What kubectl prints; it must succeed.
+/// Runs kubectl, which must succeed; returns its stdout.
 #[track_caller]
 pub(crate) fn ok(arguments: &[&str]) -> String {
-    kubectl(arguments).unwrap_or_else(|told| panic!("kubectl {arguments:?}: {told}"))
+    kubectl(arguments).unwrap_or_else(|error| panic!("kubectl {arguments:?}: {error}"))
 }
 
-/// What kubectl says on stderr; it must fail.
+/// Runs kubectl, which must fail; returns its stderr.
 #[track_caller]
 pub(crate) fn refused(arguments: &[&str]) -> String {
     kubectl(arguments).unwrap_err()
 }
 
-/// A file or folder of the repository.
 pub(crate) fn repository(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join(path).to_str().unwrap().to_owned()
@@ -85,14 +82,14 @@ pub(crate) fn established() {
     ok(&[&crds[..], &["--timeout=180s"]].concat());
 }
 
-/// Applies the CRDs and the admission policies, once, and returns when the API server acts by them.
+/// Applies the CRDs and the admission policies once; returns when the API server enforces them.
 pub(crate) fn installed() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
         ok(&["apply", "-k", &repository("manifests/crds")]);
         ok(&["apply", "-k", &repository("manifests/admission")]);
         established();
-        // Policies count some moments after they are written.
+        // The API server enforces admission policies some time after they are written.
         let folder = folder(&[service("odd", &[("mode", "odd")])]);
         let path = folder.path().to_str().unwrap();
         eventually("the first refusal by an admission policy", || {
@@ -101,26 +98,27 @@ pub(crate) fn installed() {
     });
 }
 
-/// Deletes what a folder of the manifests makes, with the definitions of our kinds.
+/// Deletes the objects of a folder of manifests, with the definitions of our kinds.
 ///
-/// An API server may refuse to list a kind that nobody has asked for since it was defined, another definition went or the
-/// server started (`storage is (re)initializing`), its own clean-up before a definition goes included
-/// (kubernetes/kubernetes#140485). That waits twice as long after each refusal, or until the definition changes
-/// (`crd_finalizer.go` of `k8s.io/apiextensions-apiserver`). So somebody asks, and changes what is still there.
-pub(crate) fn take_away(folder: &str) {
+/// The API server refuses to list a kind (`storage is (re)initializing`) until a client requests it
+/// after the server started, the kind was defined or another definition was deleted. The finalizer
+/// of the API server gets this error, too (kubernetes/kubernetes#140485). It waits twice as long
+/// after each refusal, or until the definition changes (`crd_finalizer.go` of
+/// `k8s.io/apiextensions-apiserver`). So a thread lists the kinds and changes their definitions.
+pub(crate) fn remove_manifests(folder: &str) {
     let path = repository(folder);
-    let is_over = AtomicBool::new(false);
+    let is_deleted = AtomicBool::new(false);
     let deleted = std::thread::scope(|scope| {
         scope.spawn(|| {
             for round in 0_u32.. {
-                if is_over.load(Ordering::Relaxed) {
+                if is_deleted.load(Ordering::Relaxed) {
                     break;
                 }
-                ask_for_what_goes(round);
+                touch_kinds(round);
                 std::thread::sleep(Duration::from_secs(1));
             }
         });
-        // A policy goes with its definition, which may be deleted before it.
+        // The definition of a policy may be deleted before the policy.
         let deleted = kubectl(&[
             "delete",
             "-k",
@@ -128,14 +126,14 @@ pub(crate) fn take_away(folder: &str) {
             "--ignore-not-found",
             "--timeout=300s",
         ]);
-        is_over.store(true, Ordering::Relaxed);
+        is_deleted.store(true, Ordering::Relaxed);
         deleted
     });
     deleted.unwrap();
 }
 
-/// What is gone already is no matter here.
-fn ask_for_what_goes(round: u32) {
+/// Lists all kinds and changes their definitions; ignores kinds that are deleted.
+fn touch_kinds(round: u32) {
     const GROUP: &str = "topology.ipvs-topo.io";
     let kinds = [
         "clustertopologypolicies",
@@ -150,12 +148,12 @@ fn ask_for_what_goes(round: u32) {
     let definitions = kinds.map(|kind| format!("crd/{kind}.{GROUP}"));
     let mut change = vec!["annotate", "--overwrite"];
     change.extend(definitions.iter().map(String::as_str));
-    let again = format!("again={round}");
-    change.push(&again);
+    let annotation = format!("again={round}");
+    change.push(&annotation);
     drop(kubectl(&change));
 }
 
-/// A definition that was changed; put back in the end.
+/// A changed definition, which is restored when this is dropped.
 pub(crate) struct Changed(Value);
 
 impl Changed {
@@ -190,7 +188,6 @@ impl Drop for Changed {
     }
 }
 
-/// The API server's address.
 pub(crate) fn server() -> String {
     ok(&[
         "config",
@@ -199,7 +196,7 @@ pub(crate) fn server() -> String {
     ])
 }
 
-/// A kubeconfig for somebody at an address.
+/// A kubeconfig for a user of the server at an address.
 pub(crate) fn config(server: &str, user: &Value) -> String {
     let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
     let config = json!({
@@ -211,7 +208,7 @@ pub(crate) fn config(server: &str, user: &Value) -> String {
     config.to_string()
 }
 
-/// A Service with annotations of ours.
+/// A Service with `topology.ipvs-topo.io/` annotations.
 pub(crate) fn service(name: &str, annotations: &[(&str, &str)]) -> String {
     let mut text = format!("apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\n");
     text.push_str("  annotations:\n    other.example.com/mode: nonsense\n");
@@ -222,7 +219,6 @@ pub(crate) fn service(name: &str, annotations: &[(&str, &str)]) -> String {
     text
 }
 
-/// A folder with a file for each text.
 pub(crate) fn folder(texts: &[String]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (at, text) in texts.iter().enumerate() {
@@ -249,9 +245,9 @@ pub(crate) fn files(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Asks again until there is an answer.
+/// Calls `ask` until it returns a value.
 pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(answer) = ask() {
             return answer;
@@ -261,11 +257,10 @@ pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// A namespace that nobody else uses, deleted in the end.
+/// A namespace of one test, which is deleted when this is dropped.
 pub(crate) struct Namespace(pub(crate) String);
 
 impl Namespace {
-    /// Makes one.
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -274,12 +269,10 @@ impl Namespace {
         Self(name)
     }
 
-    /// kubectl in it.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         kubectl(&[&["--namespace", &self.0], arguments].concat())
     }
 
-    /// Applies objects to it.
     pub(crate) fn apply(&self, objects: &str) -> Result<String, String> {
         kubectl_with(objects, &["--namespace", &self.0, "apply", "-f", "-"])
     }
@@ -287,7 +280,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A test that fails may have lost its API server; the control plane ends with the run anyway.
+        // A failed test may have stopped the API server. The control plane is removed anyway.
         drop(self.kubectl(&["delete", "namespace", &self.0, "--wait=false"]));
     }
 }

@@ -1,11 +1,11 @@
-//! What is in `manifests`: applied, shown, repeated and deleted without a word too many.
+//! The manifests: applied, explained, applied again and deleted.
 
 use crate::kubectl::{
     Namespace, eventually, files, folder, installed, is_oldest, kubectl, kubectl_with, ok,
     repository, run, service,
 };
 
-/// What each kind shows to `kubectl explain`, and a field whose text has to be there.
+/// A kind, one of its fields, and a text that `kubectl explain` must print for the field.
 const EXPLAINED: [(&str, &str, &str); 5] = [
     (
         "clustertopologypolicies",
@@ -23,7 +23,7 @@ const EXPLAINED: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn every_kind_explains_itself() {
+fn kubectl_explain_describes_every_kind() {
     installed();
     for (kind, field, words) in EXPLAINED {
         let whole = ok(&["explain", kind]);
@@ -60,7 +60,7 @@ fn definitions_and_admission_are_the_same_when_they_are_applied_again() {
     }
 }
 
-/// The objects in another namespace, since theirs need not exist.
+/// Moves the objects to another namespace, because their own may not exist.
 fn elsewhere(text: &str, namespace: &str) -> String {
     let mut parts = text.split("namespace: ");
     let mut moved = parts.next().unwrap().to_owned();
@@ -73,27 +73,27 @@ fn elsewhere(text: &str, namespace: &str) -> String {
 }
 
 #[test]
-fn the_examples_are_taken_as_they_are() {
+fn the_examples_are_accepted() {
     installed();
     let namespace = Namespace::new();
-    // Pods are refused until the namespace has it.
+    // The server refuses Pods until the namespace has this account.
     let account = ["get", "serviceaccount", "default", "-n", &namespace.0];
     eventually("the default account", || kubectl(&account).ok());
     let mut count = 0;
     for path in files("manifests/examples") {
         let text = std::fs::read_to_string(&path).unwrap();
-        // What the API server no longer has a field for is read from files only.
+        // The API server no longer has this field; it is read from files only.
         let text = text
             .split("\n---\n")
-            .filter(|one| !one.contains("topologyKeys:"));
+            .filter(|object| !object.contains("topologyKeys:"));
         let mut text = text.collect::<Vec<_>>().join("\n---\n");
         if !text.contains("kind: ") {
             continue;
         }
         if is_oldest() {
-            // Only since 1.34 there is another word for the traffic distribution.
-            for word in ["PreferSameZone", "PreferSameNode"] {
-                text = text.replace(word, "PreferClose");
+            // Kubernetes 1.34 added these values.
+            for value in ["PreferSameZone", "PreferSameNode"] {
+                text = text.replace(value, "PreferClose");
             }
         }
         let folder = folder(&[elsewhere(&text, &namespace.0)]);
@@ -103,39 +103,42 @@ fn the_examples_are_taken_as_they_are() {
             "-f",
             folder.path().to_str().unwrap(),
         ]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{}: {told}", path.display());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{}: {stderr}", path.display());
         count += String::from_utf8(output.stdout).unwrap().lines().count();
     }
     assert!(count > 100, "{count}");
 }
 
 mod alone {
-    //! It takes the CRDs away from everybody else for a while.
+    //! Removes the CRDs, which all other tests need.
 
     use crate::kubectl::{
-        established, installed, kubectl, kubectl_with, ok, repository, take_away,
+        established, installed, kubectl, kubectl_with, ok, remove_manifests, repository,
     };
 
-    /// Kinds that are always "configured", though `kubectl diff` finds nothing: of a disruption budget kubectl sends
-    /// the selector whether or not it differs, and of a policy the levels, which the API server gives their defaults.
+    /// `kubectl apply` prints "configured" for these kinds, although `kubectl diff` finds no
+    /// difference: it always sends the selector of a disruption budget, and the API server adds
+    /// defaults to the levels of a policy.
     const ALWAYS: [&str; 2] = ["poddisruptionbudget.", "clustertopologypolicy."];
 
-    /// Lines of `kubectl apply` that tell of a change.
-    fn changes(told: &str) -> Vec<&str> {
-        let lines = told.lines();
-        let news = lines.filter(|line| !line.ends_with(" unchanged"));
-        news.filter(|line| !ALWAYS.iter().any(|kind| line.starts_with(kind)))
+    /// The lines of `kubectl apply` that report a change.
+    fn changes(output: &str) -> Vec<&str> {
+        let lines = output.lines();
+        let changed = lines.filter(|line| !line.ends_with(" unchanged"));
+        changed
+            .filter(|line| !ALWAYS.iter().any(|kind| line.starts_with(kind)))
             .collect()
     }
 
-    /// The definition of a policy comes with it, so that is known the second time.
-    fn is_not_known(told: Result<String, String>) -> bool {
-        match told {
+    /// Whether kubectl did not know the kind of the policy, which is the only accepted error: the
+    /// same command also applies its definition.
+    fn is_not_known(result: Result<String, String>) -> bool {
+        match result {
             Ok(_) => false,
-            Err(told) => {
+            Err(error) => {
                 let kind = "no matches for kind \"ClusterTopologyPolicy\"";
-                let lines = told.lines().filter(|line| !line.is_empty());
+                let lines = error.lines().filter(|line| !line.is_empty());
                 let others = lines.filter(|line| {
                     !line.contains(kind) && !line.starts_with("ensure CRDs are installed")
                 });
@@ -146,10 +149,10 @@ mod alone {
     }
 
     #[test]
-    fn base_and_overlays_are_applied_repeated_compared_and_deleted_without_a_trace() {
+    fn base_and_overlays_are_applied_again_without_changes_and_deleted_completely() {
         installed();
         for part in ["crds", "admission"] {
-            take_away(&format!("manifests/{part}"));
+            remove_manifests(&format!("manifests/{part}"));
         }
         for (folder, has_policy) in [
             ("base", false),
@@ -159,7 +162,7 @@ mod alone {
             ("overlays/hints", false),
         ] {
             let path = repository(&format!("manifests/{folder}"));
-            // kubectl remembers for hours which kinds there are.
+            // kubectl caches the list of kinds for hours.
             let cache = tempfile::tempdir().unwrap();
             let cache = format!("--cache-dir={}", cache.path().display());
             let first = kubectl(&["apply", "-k", &path, &cache]);
@@ -170,7 +173,7 @@ mod alone {
             assert_eq!(changes(&again), Vec::<&str>::new(), "{folder}");
             assert_eq!(ok(&["diff", "-k", &path]), "", "{folder}");
             let kept = ok(&["get", "ctp,tp,tdrain", "-A", "-o", "yaml"]);
-            take_away(&format!("manifests/{folder}"));
+            remove_manifests(&format!("manifests/{folder}"));
             let cache = tempfile::tempdir().unwrap();
             let cache = format!("--cache-dir={}", cache.path().display());
             let again = kubectl(&["delete", "-k", &path, "--ignore-not-found", &cache]);
@@ -190,7 +193,7 @@ mod alone {
                 established();
                 kubectl_with(&kept, &["apply", "-f", "-"]).unwrap();
                 ok(&["delete", "ctp", "--all"]);
-                take_away("manifests/crds");
+                remove_manifests("manifests/crds");
             }
         }
         for part in ["crds", "admission"] {
@@ -200,7 +203,7 @@ mod alone {
     }
 
     #[test]
-    fn the_base_says_what_a_node_proxy_has_to_say() {
+    fn the_base_has_the_settings_that_a_node_proxy_needs() {
         let text = ok(&["kustomize", &repository("manifests/base")]);
         for words in [
             "hostNetwork: true",
@@ -216,9 +219,9 @@ mod alone {
         assert_eq!(
             (count("image: "), count("imagePullPolicy: Never")),
             (2, 2),
-            "no registry is asked for a name that may be anybody's"
+            "no image is pulled from a public registry"
         );
-        // No rule names more than it needs.
+        // No rule grants more than it needs.
         assert!(
             !text.contains("- '*'") && !text.contains("secrets"),
             "{text}"
@@ -230,7 +233,7 @@ mod alone {
 fn the_component_label_keys_refuses_labels_in_annotations_that_are_not_allowed() {
     installed();
     let namespace = Namespace::new();
-    // For this namespace alone, as other tests use other labels.
+    // Limits the policy to this namespace, because other tests use other labels.
     let path = repository("manifests/components/label-keys/policy.yaml");
     let text = std::fs::read_to_string(path).unwrap();
     let here = format!("kubernetes.io/metadata.name: {}", namespace.0);

@@ -1,4 +1,4 @@
-//! `TopologyMap`, row by row: what the API server takes an agent takes, and the other way round.
+//! `TopologyMap`, row by row: the API server and the agent accept and refuse the same maps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,43 +16,37 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// The name of a row, and the spec of its map.
 type Spec = (&'static str, Value);
 
-/// So many times the same text.
 fn many(count: usize, text: &str) -> Value {
     vec![text; count].into()
 }
 
-/// So many different keys.
 fn keys(count: usize) -> Value {
     let keys = (0..count).map(|number| format!("example.com/k{number}"));
     keys.collect::<Vec<_>>().into()
 }
 
-/// So many Nodes of which nothing is told.
 fn nodes(count: usize) -> Value {
     let nodes = (0..count).map(|number| (format!("n{number}"), json!({})));
     nodes.collect()
 }
 
-/// A map of one Node, with something in one of its fields.
 fn with(field: &str, value: impl Into<Value>) -> Value {
     let mut spec = json!({"shard": 0, "nodes": {"n1": {}}});
     spec["nodes"]["n1"][field] = value.into();
     spec
 }
 
-/// A map of one Node, with values of these keys.
-fn told(keys: &Value, values: &Value) -> Value {
+fn with_values(keys: &Value, values: &Value) -> Value {
     json!({"shard": 0, "keys": keys, "nodes": {"n1": {"v": values}}})
 }
 
-/// A label's key of so many characters.
 fn long_key(length: usize) -> Value {
     let (prefix, name) = ("a".repeat(length - 64), "b".repeat(63));
     json!([format!("{prefix}/{name}")])
 }
 
-/// Rows in which nothing is wrong, up to every limit.
-fn sound() -> Vec<Spec> {
+/// Valid rows, up to every limit.
+fn valid() -> Vec<Spec> {
     let whole = json!({
         "shard": 1, "keys": [ZONE, "pool"],
         "nodes": {
@@ -67,14 +61,14 @@ fn sound() -> Vec<Spec> {
         ("nulls", json!({"shard": 0, "keys": null, "nodes": null})),
         ("node-of-nothing", json!({"shard": 0, "nodes": nodes(1)})),
         ("all-nodes", json!({"shard": 0, "nodes": nodes(500)})),
-        ("all-keys", told(&keys(32), &many(32, "x"))),
+        ("all-keys", with_values(&keys(32), &many(32, "x"))),
         (
             "long-key",
             json!({"shard": 0, "keys": long_key(253), "nodes": {}}),
         ),
         (
             "long-value",
-            told(&json!([ZONE]), &many(1, &"x".repeat(63))),
+            with_values(&json!([ZONE]), &many(1, &"x".repeat(63))),
         ),
         ("all-addresses", with("ips", many(16, "10.0.0.1"))),
         ("all-cpu", with("cpuMilli", 1_000_000_000)),
@@ -82,15 +76,15 @@ fn sound() -> Vec<Spec> {
     ]
 }
 
-/// Rows that break the one rule of the kind, which the API server has in CEL.
+/// Rows that break the CEL rule of the kind.
 fn of_other_length() -> Vec<Spec> {
     let zone = json!([ZONE]);
     let second = json!({
         "shard": 0, "keys": [ZONE], "nodes": {"n1": {"v": ["a"]}, "n2": {"v": ["a", "b"]}},
     });
     vec![
-        ("too-few-values", told(&keys(2), &many(1, "a"))),
-        ("too-many-values", told(&zone, &many(2, "a"))),
+        ("too-few-values", with_values(&keys(2), &many(1, "a"))),
+        ("too-many-values", with_values(&zone, &many(2, "a"))),
         (
             "no-values",
             json!({"shard": 0, "keys": [ZONE], "nodes": nodes(1)}),
@@ -100,8 +94,8 @@ fn of_other_length() -> Vec<Spec> {
     ]
 }
 
-/// Rows with one fault in what is around the Nodes.
-fn odd() -> Vec<Spec> {
+/// Rows with one fault outside of the Nodes.
+fn invalid() -> Vec<Spec> {
     let keys_are = |keys: Value| json!({"shard": 0, "keys": keys});
     vec![
         ("no-spec", Value::Null),
@@ -127,14 +121,17 @@ fn odd() -> Vec<Spec> {
 }
 
 /// Rows with one fault in a Node.
-fn odd_nodes() -> Vec<Spec> {
+fn invalid_nodes() -> Vec<Spec> {
     let zone = json!([ZONE]);
     vec![
         ("unknown-in-a-node", with("cpu", 4)),
         ("values-of-text", with("v", "a")),
-        ("value-with-a-space", told(&zone, &many(1, "a b"))),
-        ("null-value", told(&zone, &json!([null]))),
-        ("too-long-value", told(&zone, &many(1, &"x".repeat(64)))),
+        ("value-with-a-space", with_values(&zone, &many(1, "a b"))),
+        ("null-value", with_values(&zone, &json!([null]))),
+        (
+            "too-long-value",
+            with_values(&zone, &many(1, &"x".repeat(64))),
+        ),
         ("too-many-addresses", with("ips", many(17, "10.0.0.1"))),
         ("address-with-a-length", with("ips", many(1, "10.0.0.0/8"))),
         ("address-in-capitals", with("ips", many(1, "FD00::1"))),
@@ -157,8 +154,8 @@ fn map(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// Whether an agent uses the map, from a server that takes everything.
-fn agent_takes(name: &str, spec: &Value) -> bool {
+/// Whether an agent uses the map. The fake server accepts everything.
+fn agent_accepts(name: &str, spec: &Value) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -176,15 +173,16 @@ fn agent_takes(name: &str, spec: &Value) -> bool {
     assert_eq!(state.objects, 1, "{name} was not read");
     match state.map_gap {
         Some(MapGap::Unusable(_)) => false,
-        // It is sound, whether or not it tells enough.
+        // The map is valid, although it does not have all that the agent needs.
         None | Some(MapGap::Label { .. } | MapGap::OwnNode(_)) => true,
         other => panic!("{name}: {other:?}"),
     }
 }
 
-/// What the API server says of the rows that it refuses. Fails unless it and the agent take all of them, or none.
+/// Fails unless the API server and the agent accept all rows (`accepted`), or none; returns the
+/// refusals.
 #[track_caller]
-fn judged(specs: &[Spec], takes: bool) -> BTreeMap<String, String> {
+fn check(specs: &[Spec], accepted: bool) -> BTreeMap<String, String> {
     installed();
     let namespace = Namespace::new();
     let row = |(name, spec): &Spec| Row {
@@ -195,11 +193,11 @@ fn judged(specs: &[Spec], takes: bool) -> BTreeMap<String, String> {
     let refused = api_refuses(&rows, &namespace.0);
     let mut differ = Vec::new();
     for (name, spec) in specs {
-        let told = refused.get(*name);
-        let agent = agent_takes(name, spec);
-        if (agent, told.is_none()) != (takes, takes) {
+        let refusal = refused.get(*name);
+        let agent = agent_accepts(name, spec);
+        if (agent, refusal.is_none()) != (accepted, accepted) {
             differ.push(format!(
-                "{name}: the agent {agent}, the API server {told:?}"
+                "{name}: the agent {agent}, the API server {refusal:?}"
             ));
         }
     }
@@ -208,20 +206,20 @@ fn judged(specs: &[Spec], takes: bool) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn maps_that_are_sound_are_taken_by_both() {
-    judged(&sound(), true);
+fn valid_maps_are_accepted_by_both() {
+    check(&valid(), true);
 }
 
 #[test]
 fn maps_with_one_fault_are_refused_by_both() {
-    judged(&[odd(), odd_nodes()].concat(), false);
+    check(&[invalid(), invalid_nodes()].concat(), false);
 }
 
 #[test]
-fn maps_with_more_or_fewer_values_than_keys_are_refused_by_both_for_that() {
-    let refused = judged(&of_other_length(), false);
-    for (name, told) in refused {
-        let words = "a Node has more or fewer values than there are keys";
-        assert!(told.contains(words), "{name}: {told}");
+fn maps_with_more_or_fewer_values_than_keys_are_refused_by_both() {
+    let refused = check(&of_other_length(), false);
+    for (name, refusal) in refused {
+        let text = "a Node has more or fewer values than there are keys";
+        assert!(refusal.contains(text), "{name}: {refusal}");
     }
 }

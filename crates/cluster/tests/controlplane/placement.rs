@@ -1,46 +1,44 @@
-//! Random placements of endpoints: Pods with many labels, and Services that each select some of them.
+//! Random placements of endpoints: Pods with many labels, and Services that each select some Pods.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value, json};
 
-/// So many Pods serve all Services.
 const PODS: usize = 60;
 
-/// Pods on a Node without a zone: few, since one is enough to spoil a Service.
+/// Number of Pods on a Node without a zone. One of them is enough to prevent hints for a Service.
 const LOST: usize = 2;
 
-/// A Pod and its status.
 pub(crate) struct Pod {
     pub(crate) object: Value,
     pub(crate) status: Value,
 }
 
-/// A Service over some of the Pods.
 pub(crate) struct Placement {
     pub(crate) name: String,
-    /// How many Pods it selects.
+    /// Number of Pods that it selects.
     pub(crate) pods: usize,
-    /// Its `trafficDistribution`; without one it asks for Topology Aware Hints.
+    /// Its `trafficDistribution`; `None` requests Topology Aware Hints.
     pub(crate) distribution: Option<&'static str>,
 }
 
-/// A number below `sides`, always the same for the same two.
-fn roll(sides: usize, one: &str, other: usize) -> usize {
-    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((one, other));
+/// A number below `sides`, derived from the other arguments.
+fn roll(sides: usize, text: &str, number: usize) -> usize {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((text, number));
     usize::try_from(hash % 1_000_003).unwrap() % sides
 }
 
-/// Whether a Service selects a Pod: some select nearly all and some two or three, most of them in one zone.
+/// Whether a Service selects a Pod. Some Services select nearly all Pods, some only two or three,
+/// and most Pods are in one zone.
 fn selects(service: &str, pod: usize) -> bool {
     if service.starts_with("probe") || service.starts_with("more") {
         return pod >= LOST;
     }
     let percent = [4, 8, 15, 30, 60][roll(5, service, PODS)];
-    let favoured = roll(3, service, PODS + 1);
+    let preferred = roll(3, service, PODS + 1);
     let percent = if pod < LOST {
         percent / 4
-    } else if zone(pod) == favoured {
+    } else if zone(pod) == preferred {
         percent * 2
     } else {
         percent
@@ -48,12 +46,12 @@ fn selects(service: &str, pod: usize) -> bool {
     roll(100, service, pod) < percent
 }
 
-/// The number of the zone that a Pod is in.
+/// The index of the zone of a Pod.
 fn zone(pod: usize) -> usize {
     roll(3, "zone", pod)
 }
 
-/// The Services that select a Pod.
+/// A label for each Service that selects the Pod.
 fn labels(pod: usize) -> Map<String, Value> {
     let names = (0..120).map(|number| format!("s{number}"));
     let names = names
@@ -64,9 +62,9 @@ fn labels(pod: usize) -> Map<String, Value> {
         .collect()
 }
 
-/// Pods on `nodes`; on the last one of these only the first few.
+/// Pods on `nodes`; the first [`LOST`] Pods are on the last Node.
 pub(crate) fn pods(nodes: &[&str; 8]) -> Vec<Pod> {
-    // Two Nodes each in the first two zones, three in the last.
+    // The first two zones have two Nodes each, the last zone has three.
     let of_zone: [&[&str]; 3] = [&nodes[0..2], &nodes[2..4], &nodes[4..7]];
     let node = |pod: usize| {
         if pod < LOST {
@@ -106,12 +104,12 @@ impl Placement {
         }
     }
 
-    /// All Pods that have a zone.
+    /// Selects all Pods that have a zone.
     pub(crate) fn probe(name: &str) -> Self {
         Self::new(name, None)
     }
 
-    /// The Service; `mode` is the annotation that asks for Topology Aware Hints.
+    /// The Service; `mode` is the name of the annotation for Topology Aware Hints.
     pub(crate) fn service(&self, mode: &str) -> Value {
         let mut service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": self.name},
@@ -125,7 +123,7 @@ impl Placement {
     }
 }
 
-/// So many Services that ask for Topology Aware Hints, and `more` that ask for one of `distributions`.
+/// `auto` Services with Topology Aware Hints, and `more` with one of `distributions`.
 pub(crate) fn placements(
     auto: usize,
     distributions: &[&'static str],

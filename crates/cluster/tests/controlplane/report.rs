@@ -2,8 +2,8 @@
 
 use crate::kubectl::{Namespace, folder, installed, ok, refused, run};
 
-/// What an agent needs to write reports, as `manifests/base` has it; kubectl, which stands in for it, reads before it
-/// patches.
+/// The rights that an agent needs to write reports, as in `manifests/base`, and `get` for kubectl,
+/// which reads before it patches.
 fn role(namespace: &str) -> String {
     format!(
         "
@@ -38,7 +38,7 @@ fn report(node: &str) -> String {
     )
 }
 
-/// The arguments with which kubectl is an agent with this token and nobody else.
+/// Arguments that make kubectl use this token and no other credentials.
 fn as_agent<'a>(token: &'a str, server: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec![
         "--kubeconfig=/dev/null",
@@ -90,20 +90,20 @@ fn an_agent_writes_its_own_report_and_no_other() {
     ];
     ok(&as_agent(token, &server, &patch));
     let words = "an agent writes the TopologyAgent of its own Node only";
-    let told = refused(&as_agent(token, &server, &["create", "-f", foreign]));
-    assert!(told.contains(words), "{told}");
+    let error = refused(&as_agent(token, &server, &["create", "-f", foreign]));
+    assert!(error.contains(words), "{error}");
     ok(&["create", "-f", foreign]);
-    let patch = patch.map(|one| if one == mine { &other } else { one });
-    let told = refused(&as_agent(token, &server, &patch));
-    assert!(told.contains(words), "{told}");
+    let patch = patch.map(|argument| if argument == mine { &other } else { argument });
+    let error = refused(&as_agent(token, &server, &patch));
+    assert!(error.contains(words), "{error}");
 
     let unbound = ok(&create);
-    let told = refused(&as_agent(
+    let error = refused(&as_agent(
         unbound.trim(),
         &server,
         &["create", "--dry-run=server", "-f", own],
     ));
-    assert!(told.contains(words), "a token of no Pod: {told}");
+    assert!(error.contains(words), "a token without a Pod: {error}");
     ok(&["delete", "-f", own, "-f", foreign]);
     drop(run(&[
         "delete",
@@ -113,7 +113,7 @@ fn an_agent_writes_its_own_report_and_no_other() {
 }
 
 #[test]
-fn a_report_is_checked_as_it_is_described() {
+fn the_schema_of_a_report_is_enforced() {
     installed();
     let random = Namespace::new();
     let own = folder(&[report(&random.0)]);
@@ -155,8 +155,8 @@ fn a_report_is_checked_as_it_is_described() {
             "Unsupported value",
         ),
     ] {
-        let told = String::from_utf8(patch(bad).stderr).unwrap();
-        assert!(told.contains(words), "{bad}: {told}");
+        let stderr = String::from_utf8(patch(bad).stderr).unwrap();
+        assert!(stderr.contains(words), "{bad}: {stderr}");
     }
     ok(&["delete", "tagent", &random.0]);
 }

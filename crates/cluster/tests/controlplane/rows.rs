@@ -1,4 +1,4 @@
-//! Every row of the reference: what the API server accepts the agent accepts, and the other way round.
+//! Every row of the reference: the API server and the agent accept and refuse the same objects.
 
 use std::collections::BTreeMap;
 
@@ -6,58 +6,57 @@ use cluster::source::{Loaded, Options, read_text};
 
 use crate::kubectl::{self, Namespace, files, folder, installed};
 
-/// A row about which the two differ.
+/// A row on which the two differ.
 struct Exception {
     name: &'static str,
-    /// Whether the API server takes it; the agent does the opposite.
-    api_takes: bool,
+    /// Whether the API server accepts the row; the agent does the opposite.
+    api_accepts: bool,
     why: &'static str,
 }
 
 const EXCEPTIONS: [Exception; 8] = [
     Exception {
         name: "too-far-ahead",
-        api_takes: true,
-        why: "CEL rules have no clock: the controller and the agents refuse it, and its status says so",
+        api_accepts: true,
+        why: "CEL rules have no clock: the controller and the agents refuse it, and its status reports it",
     },
     Exception {
         name: "renewed",
-        api_takes: true,
-        why: "as above: what counts is how far ahead it ends when it is read",
+        api_accepts: true,
+        why: "as above: the limit counts from the time when it is read",
     },
     Exception {
         name: "ends-before-it-began",
-        api_takes: true,
-        why: "the API server gives it a creation of its own, which CEL does not see",
+        api_accepts: true,
+        why: "the API server sets its own creation time, which CEL does not see",
     },
     Exception {
         name: "cost-aware-default",
-        api_takes: false,
-        why: "it has a field in its status that the API server does not know, and agents do not look there",
+        api_accepts: false,
+        why: "its status has a field that the API server does not know, and agents do not read the status",
     },
     Exception {
         name: "number-for-a-text",
-        api_takes: false,
-        why: "in a file a text may stand without quotes, whatever YAML would make of it",
+        api_accepts: false,
+        why: "in a file a text needs no quotes, even if YAML reads another type",
     },
     Exception {
         name: "flag-for-a-text",
-        api_takes: false,
+        api_accepts: false,
         why: "as above",
     },
     Exception {
         name: "share-without-a-value",
-        api_takes: true,
-        why: "the API server forgets an entry without a value; in a file it is told, as it was forgotten",
+        api_accepts: true,
+        why: "the API server drops an entry without a value; a file with one makes a warning",
     },
     Exception {
         name: "label-without-a-value",
-        api_takes: true,
-        why: "as above: what is left may select everything",
+        api_accepts: true,
+        why: "as above: the rest may select everything",
     },
 ];
 
-/// An object as it was written, and its name.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -72,7 +71,7 @@ fn rows(case: &str) -> Vec<Row> {
             let name = rest.split([',', '}', '\n']).next().unwrap();
             rows.push(Row {
                 name: name.to_owned(),
-                // What a file says of these, the API server says itself.
+                // kubectl sets the namespace.
                 text: text
                     .replace(", namespace: shop", "")
                     .replace("  namespace: shop\n", ""),
@@ -82,10 +81,10 @@ fn rows(case: &str) -> Vec<Row> {
     rows
 }
 
-/// The rows are of 2025-11-22T09:00:00Z.
+/// 2025-11-22T09:00:00Z, the time that the rows assume.
 const NOW: i64 = 1_763_802_000_000;
 
-/// What the agent makes of a row.
+/// Reads a row as the agent does.
 pub(crate) fn loaded(row: &Row) -> Loaded {
     let options = Options {
         now: Some(NOW),
@@ -94,17 +93,19 @@ pub(crate) fn loaded(row: &Row) -> Loaded {
     read_text("row.yaml", row.text.as_bytes(), &options).unwrap()
 }
 
-/// Whether the agent uses the object as it is. That it misses what an API server would add is no fault of it.
+/// Whether the agent uses the object without a warning, except that of the creation time, which the
+/// API server would add.
 fn agent_accepts(row: &Row) -> bool {
     let loaded = loaded(row);
     let mut warnings = loaded.warnings.iter();
-    !warnings.any(|one| {
-        !one.to_string()
+    !warnings.any(|warning| {
+        !warning
+            .to_string()
             .contains("without metadata.creationTimestamp")
     }) && loaded.skipped.is_empty()
 }
 
-/// What the API server says of each row, by name; nothing where it accepts.
+/// Creates the rows with a dry run; returns the refusals by name.
 pub(crate) fn api_refuses(rows: &[Row], namespace: &str) -> BTreeMap<String, String> {
     let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
     let folder = folder(&texts);
@@ -128,20 +129,20 @@ pub(crate) fn api_refuses(rows: &[Row], namespace: &str) -> BTreeMap<String, Str
                 .is_some_and(|(_, name)| name == row.name)
         })
     };
-    let mut verdicts = BTreeMap::new();
+    let mut refusals = BTreeMap::new();
     for (at, row) in rows.iter().enumerate() {
         let file = format!("{at:04}.yaml");
-        let told = refused.lines().find(|line| line.contains(&file));
-        match (is_accepted(row), told) {
+        let refusal = refused.lines().find(|line| line.contains(&file));
+        match (is_accepted(row), refusal) {
             (true, None) => {}
-            (false, Some(told)) => drop(verdicts.insert(row.name.clone(), told.to_owned())),
+            (false, Some(text)) => drop(refusals.insert(row.name.clone(), text.to_owned())),
             other => panic!("{}: {other:?}\n{accepted}{refused}", row.name),
         }
     }
-    verdicts
+    refusals
 }
 
-/// How many rows both accept, and how many both refuse.
+/// Fails unless the two agree; returns how many rows both accept and how many both refuse.
 #[track_caller]
 pub(crate) fn agree(rows: &[Row]) -> (usize, usize) {
     installed();
@@ -149,19 +150,21 @@ pub(crate) fn agree(rows: &[Row]) -> (usize, usize) {
     let refused = api_refuses(rows, &namespace.0);
     let mut differ = Vec::new();
     for row in rows {
-        let exception = EXCEPTIONS.iter().find(|one| one.name == row.name);
-        let told = refused.get(&row.name);
-        let (agent, api) = (agent_accepts(row), told.is_none());
+        let exception = EXCEPTIONS
+            .iter()
+            .find(|exception| exception.name == row.name);
+        let refusal = refused.get(&row.name);
+        let (agent, api) = (agent_accepts(row), refusal.is_none());
         if let Some(exception) = exception {
-            let as_told = api == exception.api_takes && agent != api;
+            let still_differs = api == exception.api_accepts && agent != api;
             assert!(
-                as_told,
-                "no exception any more: {}, {}",
+                still_differs,
+                "the two no longer differ: {}, {}",
                 row.name, exception.why
             );
         } else if agent != api {
-            let told = told.map_or("accepted by the API server", String::as_str);
-            differ.push(format!("{}:\n{}\n{told}", row.name, row.text));
+            let result = refusal.map_or("accepted by the API server", String::as_str);
+            differ.push(format!("{}:\n{}\n{result}", row.name, row.text));
         }
     }
     assert!(differ.is_empty(), "{}", differ.join("\n\n"));
@@ -169,22 +172,22 @@ pub(crate) fn agree(rows: &[Row]) -> (usize, usize) {
 }
 
 #[test]
-fn policies_that_the_agent_takes_the_api_server_takes() {
+fn agent_and_server_agree_on_policies() {
     assert_eq!(agree(&rows("policies")), (7, 1));
 }
 
 #[test]
-fn policies_that_the_agent_refuses_the_api_server_refuses() {
+fn agent_and_server_agree_on_invalid_policies() {
     assert_eq!(agree(&rows("policies-invalid")), (0, 54));
 }
 
 #[test]
-fn drains_are_judged_alike() {
+fn agent_and_server_agree_on_drains() {
     let (accepted, refused) = agree(&rows("drains"));
     assert_eq!((accepted, refused), (8, 8));
 }
 
 #[test]
-fn annotations_of_services_are_judged_alike_pain_23() {
+fn agent_and_server_agree_on_annotations_pain_23() {
     assert_eq!(agree(&rows("annotations")), (1, 3));
 }

@@ -1,4 +1,4 @@
-//! Annotations as people write them, right and wrong: the API server refuses exactly what the reader would ignore.
+//! Valid and invalid annotations: the API server refuses exactly those that the agent ignores.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use topology_core::policy::{PREFIX, from_annotations};
 
 use crate::kubectl::{self, Namespace, folder, installed, service};
 
-/// Every row of the reference's table of annotations, and what is wrong at its edges.
+/// Every row of the reference's table of annotations, and invalid values next to its limits.
 const ROWS: &[&[(&str, &str)]] = &[
     &[("mode", "hard"), ("keys", "zone")],
     &[("mode", "prefer"), ("keys", "node,zone,*")],
@@ -139,11 +139,11 @@ fn value(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<W
     let value =
         prop::sample::select(values).prop_map(move |value| (name.to_owned(), value.to_owned()));
     prop::option::weighted(0.3, value)
-        .prop_map(|one| one.into_iter().collect())
+        .prop_map(|pair| pair.into_iter().collect())
         .boxed()
 }
 
-/// Annotations that are right or nearly so.
+/// Annotations that are valid or nearly so.
 fn written() -> impl Strategy<Value = Written> {
     let level = "(node|zone|region|\\*|kubernetes\\.io/hostname|rack|a b|)";
     let weight = format!("{level} ?=? ?(0|1|80|10000|10001|-1|x)");
@@ -153,7 +153,7 @@ fn written() -> impl Strategy<Value = Written> {
     };
     let named = |name: &'static str, list: BoxedStrategy<String>, often: f64| {
         let pair = list.prop_map(move |value| (name.to_owned(), value));
-        prop::option::weighted(often, pair).prop_map(|one| one.into_iter().collect::<Written>())
+        prop::option::weighted(often, pair).prop_map(|pair| pair.into_iter().collect::<Written>())
     };
     let parts = (
         named("keys", list(level).boxed(), 0.6),
@@ -179,7 +179,8 @@ fn written() -> impl Strategy<Value = Written> {
     parts.prop_map(|(a, b, c, d, e, f, g, h)| [a, b, c, d, e, f, g, h].concat())
 }
 
-/// The sets whose verdicts differ; how many both accept; how many both refuse.
+/// Returns the sets on which the two differ, the number that both accept, and the number that both
+/// refuse.
 fn compare(sets: &[Written]) -> (String, usize, usize) {
     installed();
     let namespace = Namespace::new();
@@ -216,25 +217,29 @@ fn compare(sets: &[Written]) -> (String, usize, usize) {
             .iter()
             .map(|(name, value)| (format!("{PREFIX}{name}"), &**value))
             .collect();
-        let verdict = from_annotations(full.iter().map(|(name, value)| (&**name, *value)));
+        let parsed = from_annotations(full.iter().map(|(name, value)| (&**name, *value)));
         let by_server = accepted.contains(&format!("/{}\n", name(at)));
-        let told = refused.lines().find(|line| line.contains(&name(at)));
-        assert!(by_server != told.is_some(), "{set:?}: {told:?}");
-        both += usize::from(by_server && verdict.is_ok());
-        if verdict.is_ok() != by_server {
-            writeln!(differ, "{set:?}\n  agent: {verdict:?}\n  server: {told:?}").unwrap();
+        let refusal = refused.lines().find(|line| line.contains(&name(at)));
+        assert!(by_server != refusal.is_some(), "{set:?}: {refusal:?}");
+        both += usize::from(by_server && parsed.is_ok());
+        if parsed.is_ok() != by_server {
+            writeln!(
+                differ,
+                "{set:?}\n  agent: {parsed:?}\n  server: {refusal:?}"
+            )
+            .unwrap();
         }
         let words = "denied request: topology.ipvs-topo.io/";
-        let known = told.is_none_or(|told| {
-            told.contains(words) || told.contains("denied request: unknown annotation")
+        let known = refusal.is_none_or(|text| {
+            text.contains(words) || text.contains("denied request: unknown annotation")
         });
-        assert!(known, "{told:?}");
+        assert!(known, "{refusal:?}");
     }
     (differ, both, sets.len() - both)
 }
 
 #[test]
-fn every_row_of_the_reference_is_judged_alike() {
+fn agent_and_server_agree_on_every_row_of_the_reference() {
     let own = |set: &&[(&str, &str)]| -> Written {
         let pairs = set.iter();
         pairs
@@ -249,7 +254,7 @@ fn every_row_of_the_reference_is_judged_alike() {
 }
 
 #[test]
-fn annotations_at_random_are_judged_alike() {
+fn agent_and_server_agree_on_random_annotations() {
     let mut runner = TestRunner::deterministic();
     let strategy = written();
     let sets: Vec<Written> = (0..400)
@@ -261,7 +266,7 @@ fn annotations_at_random_are_judged_alike() {
 }
 
 #[test]
-fn a_service_whose_annotations_do_not_change_is_let_pass() {
+fn a_change_that_does_not_touch_our_annotations_is_accepted() {
     installed();
     let namespace = Namespace::new();
     let named = ["-n", &namespace.0];
@@ -274,8 +279,8 @@ fn a_service_whose_annotations_do_not_change_is_let_pass() {
         kubectl::run(&arguments)
     };
     assert!(change("other.example.com/mode=other").status.success());
-    let odd = change("topology.ipvs-topo.io/keys=zone,,*");
-    let told = String::from_utf8(odd.stderr).unwrap();
-    assert!(told.contains("an empty one is none"), "{told}");
+    let invalid = change("topology.ipvs-topo.io/keys=zone,,*");
+    let stderr = String::from_utf8(invalid.stderr).unwrap();
+    assert!(stderr.contains("an empty level is not allowed"), "{stderr}");
     assert!(change("topology.ipvs-topo.io/keys-").status.success());
 }

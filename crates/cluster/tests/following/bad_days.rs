@@ -1,4 +1,4 @@
-//! What servers do on bad days: nothing that still exists goes, and requests stay rare.
+//! Following a server that fails: no object that still exists is deleted, and requests stay rare.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use kube_io::Fault;
 use serde_json::json;
 
 use crate::fake::{
-    DRAINS, Deed, Fake, Followed, NODES, SERVICES, SLICES, added, bookmark, ended, service,
+    DRAINS, Fake, Followed, NODES, Reply, SERVICES, SLICES, added, bookmark, error_event, service,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Whether anything was said to be gone.
-fn deletes(followed: &Followed) -> bool {
+/// Whether a batch has a `Delete` event.
+fn has_deletions(followed: &Followed) -> bool {
     let events = followed.batches.iter().flat_map(|batch| &batch.events);
     events
         .into_iter()
@@ -23,7 +23,7 @@ fn deletes(followed: &Followed) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_end_at_once_for_an_hour_make_no_storm() {
+async fn streams_that_close_at_once_for_an_hour_cause_few_requests() {
     let fake = Fake::new();
     fake.add(SERVICES, service("cart"));
     let mut followed = Followed::new();
@@ -33,7 +33,7 @@ async fn streams_that_end_at_once_for_an_hour_make_no_storm() {
             server.world(|world| {
                 world
                     .always
-                    .insert(SERVICES.to_owned(), Deed::Lines(Vec::new()))
+                    .insert(SERVICES.to_owned(), Reply::Lines(Vec::new()))
             });
             server.end_streams(SERVICES);
         }
@@ -45,13 +45,13 @@ async fn streams_that_end_at_once_for_an_hour_make_no_storm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_end_at_once_for_an_hour_make_no_storm_and_open_no_gate() {
+async fn lists_that_break_at_once_for_an_hour_cause_few_requests_and_are_not_complete() {
     let fake = Fake::new();
     for collection in [SERVICES, SLICES, NODES] {
         fake.world(|world| {
             world
                 .always
-                .insert(collection.to_owned(), Deed::Lines(Vec::new()))
+                .insert(collection.to_owned(), Reply::Lines(Vec::new()))
         });
     }
     let followed = fake.followed(HOUR).await;
@@ -62,10 +62,10 @@ async fn lists_that_end_at_once_for_an_hour_make_no_storm_and_open_no_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_history_that_was_compacted_means_a_new_list_and_only_the_difference_is_told() {
+async fn after_compaction_the_watch_relists_and_reports_only_the_difference() {
     for gone in [
-        Deed::Refuse(410, "Expired"),
-        Deed::Lines(vec![ended(410, "Expired")]),
+        Reply::Refuse(410, "Expired"),
+        Reply::Lines(vec![error_event(410, "Expired")]),
     ] {
         let fake = Fake::new();
         for name in ["a", "b", "c"] {
@@ -102,8 +102,8 @@ async fn pages_that_expire_in_the_middle_are_read_again() {
     let mut followed = Followed::new();
     let server = fake.clone();
     fake.world(|world| world.streams = false);
-    // The first stream is refused, the first page comes, the second has expired.
-    fake.next(SERVICES, [Deed::Refuse(422, "Invalid")]);
+    // The stream is refused, so the list is read in pages.
+    fake.next(SERVICES, [Reply::Refuse(422, "Invalid")]);
     fake.follow_with(&mut followed, MINUTE, move |second, _| {
         if second == 0 {
             server.world(|world| assert!(world.seen.len() < 8));
@@ -111,7 +111,7 @@ async fn pages_that_expire_in_the_middle_are_read_again() {
     })
     .await;
     assert_eq!(followed.services().len(), 5);
-    assert!(!deletes(&followed));
+    assert!(!has_deletions(&followed));
 
     let fake = Fake::new();
     fake.add(SERVICES, service("a"));
@@ -121,11 +121,11 @@ async fn pages_that_expire_in_the_middle_are_read_again() {
     fake.next(
         SERVICES,
         [
-            Deed::Refuse(422, "Invalid"),
-            Deed::Lines(vec![page.clone()]),
-            Deed::Refuse(410, "Expired"),
-            Deed::Lines(vec![page]),
-            Deed::Refuse(410, "Expired"),
+            Reply::Refuse(422, "Invalid"),
+            Reply::Lines(vec![page.clone()]),
+            Reply::Refuse(410, "Expired"),
+            Reply::Lines(vec![page]),
+            Reply::Refuse(410, "Expired"),
         ],
     );
     let followed = fake.followed(MINUTE).await;
@@ -133,19 +133,19 @@ async fn pages_that_expire_in_the_middle_are_read_again() {
     let requests = fake.requests(SERVICES);
     assert!(
         !requests[5].contains("limit="),
-        "the third time everything in one: {requests:?}"
+        "the third list is not in pages: {requests:?}"
     );
 }
 
 /// Found by the fuzz target `answer`.
 #[tokio::test(start_paused = true)]
-async fn a_page_that_names_itself_as_the_next_makes_no_storm() {
+async fn a_continue_token_that_repeats_causes_few_requests() {
     let fake = Fake::new();
     let page = json!({"metadata": {"resourceVersion": "5", "continue": "x"}, "items": []});
     fake.world(|world| {
         world
             .always
-            .insert(SERVICES.to_owned(), Deed::Lines(vec![page.to_string()]))
+            .insert(SERVICES.to_owned(), Reply::Lines(vec![page.to_string()]))
     });
     let followed = fake.followed(HOUR).await;
     let requests = fake.requests(SERVICES).len();
@@ -157,7 +157,7 @@ async fn a_page_that_names_itself_as_the_next_makes_no_storm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept() {
+async fn after_429_and_5xx_the_watch_continues_and_retry_after_is_respected() {
     let fake = Fake::new();
     fake.add(SERVICES, service("cart"));
     let mut followed = Followed::new();
@@ -167,12 +167,12 @@ async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept(
         5 * MINUTE,
         move |second, followed| match second {
             20 => {
-                let deeds = [
-                    Deed::Refuse(503, ""),
-                    Deed::Later(40),
-                    Deed::Refuse(500, ""),
+                let replies = [
+                    Reply::Refuse(503, ""),
+                    Reply::RetryAfter(40),
+                    Reply::Refuse(500, ""),
                 ];
-                server.next(SERVICES, deeds);
+                server.next(SERVICES, replies);
                 server.end_streams(SERVICES);
             }
             30 => {
@@ -198,17 +198,17 @@ async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept(
     )
     .await;
     assert_eq!(followed.services(), ["cart"]);
-    assert!(!deletes(&followed));
+    assert!(!has_deletions(&followed));
     assert_eq!(followed.state("services").phase, Phase::Following);
     assert_eq!(
         followed.index.warnings().count(),
         0,
-        "what is over is not said any more"
+        "the warning is removed when the fault is over"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_is_no_json_means_a_new_list() {
+async fn a_line_that_is_not_json_causes_a_relist() {
     let fake = Fake::new();
     fake.add(SERVICES, service("cart"));
     let mut followed = Followed::new();
@@ -216,39 +216,39 @@ async fn a_line_that_is_no_json_means_a_new_list() {
     fake.follow_with(&mut followed, MINUTE, move |second, _| {
         if second == 20 {
             let broken = ["{\"type\":\"ADDED\",\"object\":{]}\n".to_owned()].to_vec();
-            server.next(SERVICES, [Deed::Lines(broken)]);
+            server.next(SERVICES, [Reply::Lines(broken)]);
             server.end_streams(SERVICES);
         }
     })
     .await;
     assert_eq!(followed.services(), ["cart"]);
-    assert!(!deletes(&followed));
+    assert!(!has_deletions(&followed));
     assert_eq!(followed.state("services").phase, Phase::Following);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_breaks_in_the_middle_of_a_line_goes_on_behind_the_last_whole_one() {
+async fn a_stream_that_breaks_in_a_line_continues_after_the_last_complete_line() {
     let fake = Fake::new();
     let lines = vec![
         added(&service("a")),
         bookmark(42, true),
         added(&service("b")),
     ];
-    fake.next(SERVICES, [Deed::Break(lines)]);
+    fake.next(SERVICES, [Reply::Break(lines)]);
     let followed = fake.followed(MINUTE).await;
     assert_eq!(followed.services(), ["a", "b"]);
     let requests = fake.requests(SERVICES);
     assert!(requests[1].contains("resourceVersion=11"), "{requests:?}");
-    assert!(!deletes(&followed));
+    assert!(!has_deletions(&followed));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_breaks_in_the_middle_opens_no_gate_and_removes_nothing() {
+async fn a_list_that_breaks_is_not_complete_and_deletes_nothing() {
     let fake = Fake::new();
     fake.add(SERVICES, service("a"));
     fake.next(
         SERVICES,
-        [Deed::Break(vec![added(&service("b"))]), Deed::Mute],
+        [Reply::Break(vec![added(&service("b"))]), Reply::Silent],
     );
     let mut followed = Followed::new();
     fake.follow_with(&mut followed, 6 * MINUTE, |second, followed| {
@@ -258,21 +258,21 @@ async fn a_list_that_breaks_in_the_middle_opens_no_gate_and_removes_nothing() {
         }
     })
     .await;
-    // What the broken list named and the whole one does not has gone.
+    // `b` was in the broken list only.
     assert_eq!(followed.services(), ["a"]);
     assert!(followed.is_whole());
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_noticed() {
+async fn a_silent_watch_is_opened_again() {
     let fake = Fake::new();
     fake.add(SERVICES, service("a"));
     let mut followed = Followed::new();
     let server = fake.clone();
     fake.follow_with(&mut followed, 10 * MINUTE, move |second, _| {
         if second == 20 {
-            // The connection is dead, and nobody says so.
-            server.next(SERVICES, [Deed::Mute]);
+            // A dead connection sends no error.
+            server.next(SERVICES, [Reply::Silent]);
             server.end_streams(SERVICES);
             server.world(|world| world.objects.clear());
         }
@@ -283,18 +283,18 @@ async fn silence_is_noticed() {
     assert_eq!(
         followed.services(),
         ["a"],
-        "following goes on from the version that was reached"
+        "the watch continues from the last version"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_that_is_missing_is_named_and_what_may_be_read_is_used() {
+async fn a_missing_rbac_rule_is_reported_and_the_other_kinds_are_used() {
     let fake = Fake::new();
     fake.add(SERVICES, service("a"));
     fake.world(|world| {
         world
             .always
-            .insert(DRAINS.to_owned(), Deed::Refuse(403, "Forbidden"))
+            .insert(DRAINS.to_owned(), Reply::Refuse(403, "Forbidden"))
     });
     let mut followed = Followed::new();
     let server = fake.clone();
@@ -313,21 +313,21 @@ async fn a_rule_that_is_missing_is_named_and_what_may_be_read_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn services_that_may_not_be_read_open_no_gate() {
+async fn without_access_to_services_the_index_is_never_complete() {
     let fake = Fake::new();
     fake.world(|world| {
         world
             .always
-            .insert(SERVICES.to_owned(), Deed::Refuse(401, "Unauthorized"))
+            .insert(SERVICES.to_owned(), Reply::Refuse(401, "Unauthorized"))
     });
     let followed = fake.followed(10 * MINUTE).await;
     assert_eq!(followed.index.completeness(), None);
     assert!(fake.requests(SERVICES).len() < 40);
 }
 
-/// As an API server answers whose etcd was restored from an empty backup.
+/// An API server answers like this when its etcd was restored from an empty backup.
 #[tokio::test(start_paused = true)]
-async fn d13_a_server_that_has_lost_everything_for_half_a_minute_removes_nothing() {
+async fn d13_a_server_that_loses_all_objects_for_half_a_minute_deletes_nothing() {
     let fake = Fake::new();
     for name in ["cart", "web", "db"] {
         fake.add(SERVICES, service(name));
@@ -336,7 +336,7 @@ async fn d13_a_server_that_has_lost_everything_for_half_a_minute_removes_nothing
     let server = fake.clone();
     let empty = |server: &Fake| {
         server.world(|world| world.objects.remove(SERVICES));
-        server.next(SERVICES, [Deed::Refuse(410, "Expired")]);
+        server.next(SERVICES, [Reply::Refuse(410, "Expired")]);
         server.end_streams(SERVICES);
     };
     fake.follow_with(
@@ -346,11 +346,11 @@ async fn d13_a_server_that_has_lost_everything_for_half_a_minute_removes_nothing
             5 => empty(&server),
             20 => {
                 assert_eq!(followed.state("services").doubted, 3);
-                let said: Vec<String> =
+                let warnings: Vec<String> =
                     followed.index.warnings().map(ToString::to_string).collect();
                 assert!(
-                    said[0].contains("the last list of services lacks 3 objects"),
-                    "{said:?}"
+                    warnings[0].contains("the last list of services lacks 3 objects"),
+                    "{warnings:?}"
                 );
             }
             35 => {
@@ -359,7 +359,7 @@ async fn d13_a_server_that_has_lost_everything_for_half_a_minute_removes_nothing
                 }
             }
             100 => {
-                assert!(!deletes(followed), "nothing was removed");
+                assert!(!has_deletions(followed), "nothing was removed");
                 assert_eq!(followed.index.warnings().count(), 0);
                 assert_eq!(followed.state("services").doubted, 0);
                 empty(&server);

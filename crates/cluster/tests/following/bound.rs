@@ -17,7 +17,7 @@ async fn open() -> (Api, Fake) {
 api_server_cases!(open);
 
 mod without_streams {
-    //! As Kubernetes 1.33 is by default.
+    //! Kubernetes 1.33 does not stream lists by default.
 
     use super::{Api, Fake, cases};
 

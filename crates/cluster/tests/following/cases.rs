@@ -1,6 +1,7 @@
-//! Cases that every API server passes: the fake in ordinary tests, a real one in `cargo xtask controlplane test`.
+//! Cases that the fake API server and a real one pass (`cargo xtask controlplane test`).
 //!
-//! Each case gets an empty collection of namespaced `TopologyPolicy` objects, which have a status subresource.
+//! Each case gets an empty collection of `TopologyPolicy` objects, a namespaced kind with a status
+//! subresource.
 
 use std::time::Duration;
 
@@ -10,54 +11,53 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-/// Makes a test of each case; `$open` gives an [`Api`], and what has to live as long.
+/// Makes a test of each case; `$open` returns an [`Api`] and a guard that keeps it alive.
 macro_rules! api_server_cases {
     ($open:path) => {
         api_server_cases!(
             $open =>
-            an_object_that_is_missing_is_not_found,
+            a_missing_object_is_not_found,
             an_object_is_created_once,
-            a_replacement_of_another_version_is_a_conflict,
+            a_write_with_an_old_version_is_a_conflict,
             a_merge_patch_changes_its_fields_and_null_removes_one,
             a_write_that_changes_nothing_keeps_the_version,
-            the_status_is_written_by_its_own_path,
+            the_status_is_written_only_through_its_subresource,
             a_list_comes_in_pages_of_one_version,
             a_field_selector_selects_one_object,
             a_watch_reports_every_change_since_its_version,
             a_streaming_list_ends_with_a_bookmark,
-            a_watch_from_a_version_that_is_too_old_is_refused_in_the_stream
+            a_watch_from_a_compacted_version_gets_410_in_the_stream
         );
     };
     ($open:path => $($case:ident),+) => {
         $(
             #[tokio::test]
             async fn $case() {
-                let (api, _lives) = $open().await;
+                let (api, _guard) = $open().await;
                 cases::$case(&api).await;
             }
         )+
     };
 }
 
-/// How long a server may take to answer, or to send the next line.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit for an answer and for the next line of a watch.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The path of the collection in a namespace.
 pub(crate) fn collection(namespace: &str) -> String {
     format!("/apis/topology.ipvs-topo.io/v1alpha1/namespaces/{namespace}/topologypolicies")
 }
 
-/// An API server and a collection that is empty.
+/// An API server and an empty collection.
 pub(crate) struct Api {
     pub(crate) client: Client,
     pub(crate) collection: String,
-    /// Whether it streams lists; Kubernetes 1.33 does not by default.
+    /// Whether the server streams lists; Kubernetes 1.33 does not by default.
     pub(crate) streams: bool,
 }
 
 impl Api {
     async fn send(&self, method: Method, rest: &str, body: Option<&Value>) -> Response<Body> {
-        let form = if method == Method::PATCH {
+        let content_type = if method == Method::PATCH {
             "application/merge-patch+json"
         } else {
             "application/json"
@@ -65,37 +65,37 @@ impl Api {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{rest}", self.collection))
-            .header("content-type", form)
+            .header("content-type", content_type)
             .body(Body::from(
                 body.map_or_else(Vec::new, |body| body.to_string().into_bytes()),
             ))
             .unwrap();
-        let sent = tokio::time::timeout(PATIENCE, self.client.send(request));
+        let sent = tokio::time::timeout(TIMEOUT, self.client.send(request));
         sent.await.unwrap().unwrap()
     }
 
-    /// The code and the body of an answer.
-    async fn ask(&self, method: Method, rest: &str, body: Option<&Value>) -> (u16, Value) {
+    /// Returns the status code and the body.
+    async fn request(&self, method: Method, rest: &str, body: Option<&Value>) -> (u16, Value) {
         let (head, body) = self.send(method, rest, body).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         (head.status.as_u16(), serde_json::from_slice(&body).unwrap())
     }
 
     async fn get(&self, rest: &str) -> Value {
-        let (code, body) = self.ask(Method::GET, rest, None).await;
+        let (code, body) = self.request(Method::GET, rest, None).await;
         assert_eq!(code, 200, "{body}");
         body
     }
 
     async fn create(&self, name: &str) -> Value {
-        let (code, made) = self.ask(Method::POST, "", Some(&policy(name))).await;
+        let (code, made) = self.request(Method::POST, "", Some(&policy(name))).await;
         assert_eq!(code, 201, "{made}");
         made
     }
 
     async fn patch(&self, name: &str, patch: &Value) -> Value {
         let (code, after) = self
-            .ask(Method::PATCH, &format!("/{name}"), Some(patch))
+            .request(Method::PATCH, &format!("/{name}"), Some(patch))
             .await;
         assert_eq!(code, 200, "{after}");
         after
@@ -113,7 +113,6 @@ impl Api {
     }
 }
 
-/// The lines of a watch.
 struct Lines {
     body: Body,
     received: Vec<u8>,
@@ -126,16 +125,15 @@ impl Lines {
                 let line: Vec<u8> = self.received.drain(..=end).collect();
                 return serde_json::from_slice(&line).unwrap();
             }
-            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
+            let frame = tokio::time::timeout(TIMEOUT, self.body.frame()).await;
             let frame = frame.unwrap().unwrap().unwrap();
             self.received.extend(frame.into_data().unwrap());
         }
     }
 
-    /// The type of the next event that is no bookmark, the name of its object, and its version.
+    /// The type of the next event, and the name and the version of its object; skips bookmarks.
     async fn event(&mut self) -> (String, String, u64) {
         let mut line = self.next().await;
-        // A server may send one at any time.
         while line["type"] == "BOOKMARK" {
             line = self.next().await;
         }
@@ -169,7 +167,7 @@ fn names(list: &Value) -> Vec<String> {
     items.iter().map(name).collect()
 }
 
-fn fails(answer: &(u16, Value), code: u16, reason: &str) {
+fn expect_error(answer: &(u16, Value), code: u16, reason: &str) {
     let (found, body) = answer;
     assert_eq!(
         (*found, &body["kind"], &body["code"], &body["reason"]),
@@ -178,7 +176,7 @@ fn fails(answer: &(u16, Value), code: u16, reason: &str) {
     );
 }
 
-pub(crate) async fn an_object_that_is_missing_is_not_found(api: &Api) {
+pub(crate) async fn a_missing_object_is_not_found(api: &Api) {
     let mut object = policy("a");
     object["metadata"]["resourceVersion"] = json!("1");
     for (method, body) in [
@@ -189,10 +187,14 @@ pub(crate) async fn an_object_that_is_missing_is_not_found(api: &Api) {
         ),
         (Method::DELETE, None),
     ] {
-        fails(&api.ask(method, "/a", body.as_ref()).await, 404, "NotFound");
+        expect_error(
+            &api.request(method, "/a", body.as_ref()).await,
+            404,
+            "NotFound",
+        );
     }
-    let answer = api.ask(Method::PUT, "/a/status", Some(&object)).await;
-    fails(&answer, 404, "NotFound");
+    let answer = api.request(Method::PUT, "/a/status", Some(&object)).await;
+    expect_error(&answer, 404, "NotFound");
     assert_eq!(names(&api.get("").await), [""; 0]);
 }
 
@@ -201,29 +203,29 @@ pub(crate) async fn an_object_is_created_once(api: &Api) {
     assert_eq!(made["metadata"]["generation"], 1);
     assert_eq!(made["spec"]["mode"], "Prefer");
     assert_eq!(version(&api.get("/a").await), version(&made));
-    let again = api.ask(Method::POST, "", Some(&policy("a"))).await;
-    fails(&again, 409, "AlreadyExists");
-    let (code, _) = api.ask(Method::DELETE, "/a", None).await;
+    let again = api.request(Method::POST, "", Some(&policy("a"))).await;
+    expect_error(&again, 409, "AlreadyExists");
+    let (code, _) = api.request(Method::DELETE, "/a", None).await;
     assert_eq!(code, 200);
     assert!(version(&api.create("a").await) > version(&made));
 }
 
-pub(crate) async fn a_replacement_of_another_version_is_a_conflict(api: &Api) {
+pub(crate) async fn a_write_with_an_old_version_is_a_conflict(api: &Api) {
     let made = api.create("a").await;
     let mut next = made.clone();
     next["spec"]["priority"] = json!(5);
-    let (code, after) = api.ask(Method::PUT, "/a", Some(&next)).await;
+    let (code, after) = api.request(Method::PUT, "/a", Some(&next)).await;
     assert_eq!((code, &after["spec"]["priority"]), (200, &json!(5)));
     assert!(version(&after) > version(&made));
     assert_eq!(after["metadata"]["generation"], 2);
-    fails(
-        &api.ask(Method::PUT, "/a", Some(&made)).await,
+    expect_error(
+        &api.request(Method::PUT, "/a", Some(&made)).await,
         409,
         "Conflict",
     );
     let late = json!({ "metadata": { "resourceVersion": version(&made).to_string() }, "spec": { "mode": "Prefer" } });
-    fails(
-        &api.ask(Method::PATCH, "/a", Some(&late)).await,
+    expect_error(
+        &api.request(Method::PATCH, "/a", Some(&late)).await,
         409,
         "Conflict",
     );
@@ -240,7 +242,10 @@ pub(crate) async fn a_merge_patch_changes_its_fields_and_null_removes_one(api: &
         .await;
     assert_eq!(after["metadata"]["labels"], json!({ "y": "2" }));
     assert_eq!(after["spec"]["mode"], "Prefer");
-    assert_eq!(after["metadata"]["generation"], 1, "labels are no spec");
+    assert_eq!(
+        after["metadata"]["generation"], 1,
+        "labels are not part of the spec"
+    );
     let levels = json!({ "spec": { "levels": [{ "any": true }] } });
     let after = api.patch("a", &levels).await;
     let levels = after["spec"]["levels"].as_array().unwrap();
@@ -253,15 +258,15 @@ pub(crate) async fn a_write_that_changes_nothing_keeps_the_version(api: &Api) {
     let first = api.patch("a", &patch).await;
     let second = api.patch("a", &patch).await;
     assert_eq!(version(&first), version(&second));
-    let (code, third) = api.ask(Method::PUT, "/a", Some(&second)).await;
+    let (code, third) = api.request(Method::PUT, "/a", Some(&second)).await;
     assert_eq!((code, version(&third)), (200, version(&first)));
 }
 
-pub(crate) async fn the_status_is_written_by_its_own_path(api: &Api) {
+pub(crate) async fn the_status_is_written_only_through_its_subresource(api: &Api) {
     let mut object = api.create("a").await;
     object["spec"]["priority"] = json!(5);
     object["status"] = json!({ "matchedServices": 3 });
-    let (code, object) = api.ask(Method::PUT, "/a/status", Some(&object)).await;
+    let (code, object) = api.request(Method::PUT, "/a/status", Some(&object)).await;
     assert_eq!(
         (code, &object["status"]["matchedServices"]),
         (200, &json!(3)),
@@ -272,7 +277,7 @@ pub(crate) async fn the_status_is_written_by_its_own_path(api: &Api) {
     let mut other = object.clone();
     other["spec"]["priority"] = json!(5);
     other["status"] = json!({ "matchedServices": 9 });
-    let (_, after) = api.ask(Method::PUT, "/a", Some(&other)).await;
+    let (_, after) = api.request(Method::PUT, "/a", Some(&other)).await;
     assert_eq!(
         (
             &after["spec"]["priority"],
@@ -281,8 +286,8 @@ pub(crate) async fn the_status_is_written_by_its_own_path(api: &Api) {
         (&json!(5), &json!(3))
     );
     assert_eq!(after["metadata"]["generation"], 2);
-    let late = api.ask(Method::PUT, "/a/status", Some(&object)).await;
-    fails(&late, 409, "Conflict");
+    let late = api.request(Method::PUT, "/a/status", Some(&object)).await;
+    expect_error(&late, 409, "Conflict");
 }
 
 pub(crate) async fn a_list_comes_in_pages_of_one_version(api: &Api) {
@@ -323,24 +328,24 @@ pub(crate) async fn a_field_selector_selects_one_object(api: &Api) {
         api.patch(name, &json!({ "metadata": { "labels": { "x": "1" } } }))
             .await;
     }
-    let (what, name, _) = lines.event().await;
-    assert_eq!((&*what, &*name), ("MODIFIED", "b"));
+    let (event_type, name, _) = lines.event().await;
+    assert_eq!((&*event_type, &*name), ("MODIFIED", "b"));
 }
 
 pub(crate) async fn a_watch_reports_every_change_since_its_version(api: &Api) {
     api.create("a").await;
     let since = version(&api.get("").await);
-    // Before the watch is opened.
     let made = api.create("b").await;
     let mut lines = api.watch(&format!("resourceVersion={since}")).await;
     let changed = api.patch("b", &json!({ "spec": { "priority": 5 } })).await;
-    api.ask(Method::DELETE, "/a", None).await;
-    let event =
-        |what: &str, name: &str, object| (what.to_owned(), name.to_owned(), version(object));
+    api.request(Method::DELETE, "/a", None).await;
+    let event = |event_type: &str, name: &str, object| {
+        (event_type.to_owned(), name.to_owned(), version(object))
+    };
     assert_eq!(lines.event().await, event("ADDED", "b", &made));
     assert_eq!(lines.event().await, event("MODIFIED", "b", &changed));
-    let (what, name, gone) = lines.event().await;
-    assert_eq!((&*what, &*name), ("DELETED", "a"));
+    let (event_type, name, gone) = lines.event().await;
+    assert_eq!((&*event_type, &*name), ("DELETED", "a"));
     assert!(gone > version(&changed), "the version of the deletion");
 }
 
@@ -350,15 +355,15 @@ pub(crate) async fn a_streaming_list_ends_with_a_bookmark(api: &Api) {
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     if !api.streams {
         let answer = api
-            .ask(Method::GET, &format!("?watch=true&{query}"), None)
+            .request(Method::GET, &format!("?watch=true&{query}"), None)
             .await;
-        return fails(&answer, 422, "Invalid");
+        return expect_error(&answer, 422, "Invalid");
     }
     let mut lines = api.watch(query).await;
     let mut names = Vec::new();
     for _ in 0..2 {
-        let (what, name, _) = lines.event().await;
-        assert_eq!(what, "ADDED");
+        let (event_type, name, _) = lines.event().await;
+        assert_eq!(event_type, "ADDED");
         names.push(name);
     }
     assert_eq!(names, ["a", "b"]);
@@ -368,11 +373,11 @@ pub(crate) async fn a_streaming_list_ends_with_a_bookmark(api: &Api) {
     assert_eq!(annotations["k8s.io/initial-events-end"], "true");
     assert!(version(&line["object"]) >= version(&made));
     api.create("c").await;
-    let (what, name, _) = lines.event().await;
-    assert_eq!((&*what, &*name), ("ADDED", "c"));
+    let (event_type, name, _) = lines.event().await;
+    assert_eq!((&*event_type, &*name), ("ADDED", "c"));
 }
 
-pub(crate) async fn a_watch_from_a_version_that_is_too_old_is_refused_in_the_stream(api: &Api) {
+pub(crate) async fn a_watch_from_a_compacted_version_gets_410_in_the_stream(api: &Api) {
     let mut lines = api.watch("resourceVersion=1").await;
     let line = lines.next().await;
     assert_eq!(line["type"], "ERROR", "{line}");

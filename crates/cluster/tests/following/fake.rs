@@ -1,6 +1,6 @@
-//! A fake API server with a script: the objects that it holds, and the faults of its next answers.
+//! A fake API server: it holds objects, and a script says how its next requests fail.
 //!
-//! `cases.rs` binds it to a real one: both pass the same cases.
+//! The fake and a real API server pass the same cases (`cases.rs`).
 
 #[path = "writes.rs"]
 mod writes;
@@ -26,60 +26,56 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// What a server does with the next request for a collection.
 #[derive(Debug, Clone)]
-pub(crate) enum Deed {
-    /// Refuses it.
+pub(crate) enum Reply {
     Refuse(u16, &'static str),
-    /// Refuses it as long as the definition of the kind is new.
-    Initialize,
-    /// Refuses it and says when to come again.
-    Later(u64),
-    /// Opens the stream, sends these lines as they are, and ends it.
+    /// Refuses the request because the definition of the kind is new.
+    Initializing,
+    /// Refuses the request with a `Retry-After` header, in seconds.
+    RetryAfter(u64),
+    /// Opens the stream, sends these lines as they are, and closes it.
     Lines(Vec<String>),
     /// Opens the stream, sends these lines, and breaks the connection in the middle of the next.
     Break(Vec<String>),
-    /// Opens the stream and says nothing more.
-    Mute,
+    /// Opens the stream and sends nothing.
+    Silent,
     /// Answers in protobuf, with this code and these bytes.
     Protobuf(u16, &'static [u8]),
 }
 
-/// The version of a new server; what was before it is compacted.
+/// The version of a new server; earlier versions are compacted.
 const FIRST: u64 = 10;
 
-/// A way to hold a stream open.
-type Line = mpsc::UnboundedSender<Part>;
+/// The sending half of an open stream.
+type StreamSender = mpsc::UnboundedSender<BodyPart>;
 
-/// A part of a body, or the end of the connection.
-type Part = Result<Bytes, std::io::Error>;
+/// A part of a body, or the error that breaks the connection.
+type BodyPart = Result<Bytes, std::io::Error>;
 
-/// What the server holds and was asked.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) objects: BTreeMap<String, Vec<Value>>,
     pub(crate) version: u64,
-    /// Collections that it does not know.
+    /// Collections for which the server answers 404.
     pub(crate) unknown: Vec<String>,
-    /// What is done with the next requests, by collection; after that it does its best.
-    pub(crate) deeds: BTreeMap<String, VecDeque<Deed>>,
-    /// What is done with every request for a collection.
-    pub(crate) always: BTreeMap<String, Deed>,
-    /// Whether lists can be streamed.
+    /// The replies to the next requests, by collection; after these, the server answers correctly.
+    pub(crate) replies: BTreeMap<String, VecDeque<Reply>>,
+    /// The reply to every request for a collection.
+    pub(crate) always: BTreeMap<String, Reply>,
+    /// Whether the server supports streaming lists.
     pub(crate) streams: bool,
-    /// How long requests for a collection wait for their answer.
+    /// Time until the server answers, by collection.
     pub(crate) delays: BTreeMap<String, Duration>,
-    /// Every request: path with query.
+    /// Path and query of every request.
     pub(crate) seen: Vec<String>,
-    open: BTreeMap<String, Vec<(Line, Only)>>,
-    /// Every change: its version, its collection, and the event.
+    open: BTreeMap<String, Vec<(StreamSender, NameFilter)>>,
+    /// Version, collection and event of every change.
     history: Vec<(u64, String, Value)>,
 }
 
-/// The name of the only object that somebody asked for.
-type Only = Option<String>;
+/// The name in the field selector of a request.
+type NameFilter = Option<String>;
 
-/// The server and somebody who follows it.
 #[derive(Clone)]
 pub(crate) struct Fake(Arc<Mutex<World>>);
 
@@ -104,14 +100,14 @@ impl Fake {
         change(&mut self.0.lock().unwrap())
     }
 
-    /// What is done with the next requests for a collection.
-    pub(crate) fn next(&self, collection: &str, deeds: impl IntoIterator<Item = Deed>) {
+    /// Sets the replies to the next requests for a collection.
+    pub(crate) fn next(&self, collection: &str, replies: impl IntoIterator<Item = Reply>) {
         self.world(|world| {
             world
-                .deeds
+                .replies
                 .entry(collection.to_owned())
                 .or_default()
-                .extend(deeds);
+                .extend(replies);
         });
     }
 
@@ -137,18 +133,15 @@ impl Fake {
         });
     }
 
-    /// Ends every open stream of a collection.
     pub(crate) fn end_streams(&self, collection: &str) {
         self.world(|world| world.open.remove(collection));
     }
 
-    /// The requests for a collection so far.
     pub(crate) fn requests(&self, collection: &str) -> Vec<String> {
         let of = |seen: &&String| seen.split('?').next() == Some(collection);
         self.world(|world| world.seen.iter().filter(of).cloned().collect())
     }
 
-    /// A client of this server.
     pub(crate) fn client(&self) -> kube::Client {
         let fake = self.clone();
         let router = Router::new().fallback(move |request: Request| {
@@ -168,14 +161,13 @@ impl Fake {
         Connection::of_client(self.client())
     }
 
-    /// Follows the server for `time`, and returns what is known of the cluster then.
     pub(crate) async fn followed(&self, time: Duration) -> Followed {
         let mut followed = Followed::new();
         self.follow_with(&mut followed, time, |_, _| {}).await;
         followed
     }
 
-    /// Follows the server for `time`; `meanwhile` is called with each second that passes.
+    /// Follows the server for `time`; calls `meanwhile` every second.
     pub(crate) async fn follow_with(
         &self,
         followed: &mut Followed,
@@ -183,15 +175,15 @@ impl Fake {
         mut meanwhile: impl FnMut(u64, &mut Followed),
     ) {
         let (mut watch, feed) = follow(self.connection(), followed.nodes.clone());
-        let sync_status = watch.sync_status().unwrap().clone();
-        let take = async {
+        let status = watch.sync_status().unwrap().clone();
+        let receive = async {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             let mut seconds = 0;
             loop {
                 tokio::select! {
-                    batch = watch.next() => followed.take(batch.unwrap()),
+                    batch = watch.next() => followed.apply(batch.unwrap()),
                     _ = second.tick() => {
-                        followed.sync_status = Some(sync_status.clone());
+                        followed.status = Some(status.clone());
                         meanwhile(seconds, followed);
                         seconds += 1;
                         if seconds > time.as_secs() {
@@ -202,21 +194,21 @@ impl Fake {
             }
         };
         tokio::select! {
-            () = feed => panic!("the feed ended"),
-            () = take => {}
+            () = feed => panic!("the feed exited"),
+            () = receive => {}
         }
     }
 }
 
-/// What is known of the cluster.
+/// The index of a cluster that is followed.
 pub(crate) struct Followed {
     pub(crate) index: Index,
     pub(crate) batches: Vec<Batch>,
-    /// When each of the batches came, in milliseconds since all of this was made.
-    pub(crate) came: Vec<u128>,
-    begun: Instant,
+    /// When each batch arrived, in milliseconds since `started`.
+    pub(crate) arrived: Vec<u128>,
+    started: Instant,
     nodes: NodeSource,
-    sync_status: Option<SyncStatus>,
+    status: Option<SyncStatus>,
 }
 
 impl Followed {
@@ -224,14 +216,14 @@ impl Followed {
         Self {
             index: Index::new(Vec::new()),
             batches: Vec::new(),
-            came: Vec::new(),
-            begun: Instant::now(),
+            arrived: Vec::new(),
+            started: Instant::now(),
             nodes: NodeSource::Nodes { own: "n1".into() },
-            sync_status: None,
+            status: None,
         }
     }
 
-    /// The same on the Node `own`, with the map for the others.
+    /// Follows from the Node `own`, with the map for the other Nodes.
     pub(crate) fn mapped(own: &str) -> Self {
         Self {
             nodes: NodeSource::Map { own: own.into() },
@@ -239,9 +231,9 @@ impl Followed {
         }
     }
 
-    fn take(&mut self, batch: Batch) {
+    fn apply(&mut self, batch: Batch) {
         self.batches.push(batch.clone());
-        self.came.push(self.begun.elapsed().as_millis());
+        self.arrived.push(self.started.elapsed().as_millis());
         self.index.apply(batch);
     }
 
@@ -256,18 +248,17 @@ impl Followed {
         self.index.completeness() == Some(Completeness::Whole)
     }
 
-    /// How a collection stands.
     pub(crate) fn state(&self, name: &str) -> ResourceStatus {
-        let sync_status = self.sync_status.as_ref().unwrap();
-        sync_status
+        let status = self.status.as_ref().unwrap();
+        status
             .resources()
             .into_iter()
-            .find(|input| input.name == name)
+            .find(|resource| resource.name == name)
             .unwrap()
     }
 
     pub(crate) fn sync_status(&self) -> &SyncStatus {
-        self.sync_status.as_ref().unwrap()
+        self.status.as_ref().unwrap()
     }
 }
 
@@ -276,7 +267,7 @@ impl World {
         let object = self.stamped(object);
         let objects = self.objects.entry(collection.to_owned()).or_default();
         objects.push(object.clone());
-        self.tell(collection, "ADDED", &object);
+        self.broadcast(collection, "ADDED", &object);
         object
     }
 
@@ -287,16 +278,16 @@ impl World {
         *objects
             .find(|old| old["metadata"]["name"] == *name)
             .unwrap() = object.clone();
-        self.tell(collection, "MODIFIED", &object);
+        self.broadcast(collection, "MODIFIED", &object);
         object
     }
 
     fn remove(&mut self, collection: &str, name: &str) {
         let objects = self.objects.get_mut(collection).unwrap();
-        let has_name = |object: &Value| object["metadata"]["name"] == *name;
-        let object = objects.remove(objects.iter().position(has_name).unwrap());
+        let is_removed = |object: &Value| object["metadata"]["name"] == *name;
+        let object = objects.remove(objects.iter().position(is_removed).unwrap());
         let object = self.stamped(object);
-        self.tell(collection, "DELETED", &object);
+        self.broadcast(collection, "DELETED", &object);
     }
 
     fn stamped(&mut self, mut object: Value) -> Value {
@@ -305,13 +296,13 @@ impl World {
         object
     }
 
-    fn tell(&mut self, collection: &str, what: &str, object: &Value) {
-        let line = json!({"type": what, "object": object});
+    fn broadcast(&mut self, collection: &str, event_type: &str, object: &Value) {
+        let line = json!({"type": event_type, "object": object});
         self.history
             .push((self.version, collection.to_owned(), line.clone()));
         for (stream, only) in self.open.get(collection).into_iter().flatten() {
-            if is_meant(object, only.as_deref()) {
-                // Nobody may listen any more.
+            if has_name(object, only.as_deref()) {
+                // The client may have closed the stream.
                 let _sent = stream.send(Ok(bytes(&format!("{line}\n"))));
             }
         }
@@ -324,9 +315,9 @@ impl World {
         );
         self.seen.push(uri.to_string());
         let has = |text: &str| query.split('&').any(|part| part == text);
-        let next = self.deeds.get_mut(&path).and_then(VecDeque::pop_front);
-        if let Some(deed) = next.or_else(|| self.always.get(&path).cloned()) {
-            return self.misbehave(&path, deed);
+        let next = self.replies.get_mut(&path).and_then(VecDeque::pop_front);
+        if let Some(reply) = next.or_else(|| self.always.get(&path).cloned()) {
+            return self.scripted(&path, reply);
         }
         if self.unknown.contains(&path) {
             return (StatusCode::NOT_FOUND, "404 page not found").into_response();
@@ -345,65 +336,73 @@ impl World {
         self.page(&path, &query)
     }
 
-    fn misbehave(&mut self, path: &str, deed: Deed) -> Response {
-        match deed {
-            Deed::Refuse(code, reason) => status(code, reason, "no"),
-            Deed::Initialize => {
+    fn scripted(&mut self, path: &str, reply: Reply) -> Response {
+        match reply {
+            Reply::Refuse(code, reason) => status(code, reason, "no"),
+            Reply::Initializing => {
                 let body = status(429, "TooManyRequests", "storage is (re)initializing");
                 ([("retry-after", "1")], body).into_response()
             }
-            Deed::Later(seconds) => {
+            Reply::RetryAfter(seconds) => {
                 let headers = [("retry-after", seconds.to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, headers, "slow down").into_response()
             }
-            Deed::Lines(lines) => lines.concat().into_response(),
-            Deed::Protobuf(code, bytes) => {
-                let form = "application/vnd.kubernetes.protobuf";
-                let form = [(CONTENT_TYPE, form)];
-                (StatusCode::from_u16(code).unwrap(), form, bytes).into_response()
+            Reply::Lines(lines) => lines.concat().into_response(),
+            Reply::Protobuf(code, bytes) => {
+                let headers = [(CONTENT_TYPE, "application/vnd.kubernetes.protobuf")];
+                (StatusCode::from_u16(code).unwrap(), headers, bytes).into_response()
             }
-            Deed::Break(lines) => {
-                let (line, answer) = open();
+            Reply::Break(lines) => {
+                let (sender, answer) = open();
                 for text in lines {
-                    line.send(Ok(bytes(&text))).unwrap();
+                    sender.send(Ok(bytes(&text))).unwrap();
                 }
-                line.send(Ok(bytes("{\"type\":\"ADDED\",\"obj"))).unwrap();
-                line.send(Err(std::io::Error::from(
-                    std::io::ErrorKind::ConnectionReset,
-                )))
-                .unwrap();
+                sender.send(Ok(bytes("{\"type\":\"ADDED\",\"obj"))).unwrap();
+                sender
+                    .send(Err(std::io::Error::from(
+                        std::io::ErrorKind::ConnectionReset,
+                    )))
+                    .unwrap();
                 answer
             }
-            Deed::Mute => {
-                let (line, answer) = open();
+            Reply::Silent => {
+                let (sender, answer) = open();
                 let open = self.open.entry(path.to_owned()).or_default();
-                open.push((line, None));
+                open.push((sender, None));
                 answer
             }
         }
     }
 
-    fn stream(&mut self, path: &str, listed: bool, since: Option<u64>, only: Only) -> Response {
+    fn stream(
+        &mut self,
+        path: &str,
+        listed: bool,
+        since: Option<u64>,
+        only: NameFilter,
+    ) -> Response {
         if !listed && since.is_some_and(|since| since < FIRST) {
-            return ended(410, "Expired").into_response();
+            return error_event(410, "Expired").into_response();
         }
-        let (line, answer) = open();
+        let (sender, answer) = open();
         let since = since.filter(|_| !listed).unwrap_or(self.version);
         for (version, collection, event) in &self.history {
             let is_new = *version > since && *collection == path;
-            if is_new && is_meant(&event["object"], only.as_deref()) {
-                line.send(Ok(bytes(&format!("{event}\n")))).unwrap();
+            if is_new && has_name(&event["object"], only.as_deref()) {
+                sender.send(Ok(bytes(&format!("{event}\n")))).unwrap();
             }
         }
         if listed {
             let all = self.objects.get(path).into_iter().flatten();
-            for object in all.filter(|object| is_meant(object, only.as_deref())) {
-                line.send(Ok(bytes(&added(object)))).unwrap();
+            for object in all.filter(|object| has_name(object, only.as_deref())) {
+                sender.send(Ok(bytes(&added(object)))).unwrap();
             }
-            line.send(Ok(bytes(&bookmark(self.version, true)))).unwrap();
+            sender
+                .send(Ok(bytes(&bookmark(self.version, true))))
+                .unwrap();
         }
         let open = self.open.entry(path.to_owned()).or_default();
-        open.push((line, only));
+        open.push((sender, only));
         answer
     }
 
@@ -412,11 +411,11 @@ impl World {
         let only = only(query);
         let all = self.objects.get(path).into_iter().flatten();
         let all: Vec<&Value> = all
-            .filter(|object| is_meant(object, only.as_deref()))
+            .filter(|object| has_name(object, only.as_deref()))
             .collect();
         let token = value("continue=").filter(|token| !token.is_empty());
         let from: usize = token.map_or(0, |token| token.parse().unwrap());
-        // Small pages, whatever is asked for, unless everything is.
+        // Pages have two objects, whatever the limit.
         let size = if value("limit=").is_some() {
             2
         } else {
@@ -436,20 +435,20 @@ impl World {
     }
 }
 
-/// The version that a watch begins after; none = the present one.
+/// The version after which a watch begins; `None` is the current version.
 fn since(query: &str) -> Option<u64> {
     let mut parts = query.split('&');
     let version = parts.find_map(|part| part.strip_prefix("resourceVersion="))?;
     version.parse().ok().filter(|version| *version > 0)
 }
 
-fn only(query: &str) -> Only {
+fn only(query: &str) -> NameFilter {
     let mut parts = query.split('&');
     let name = parts.find_map(|part| part.strip_prefix("fieldSelector=metadata.name%3D"));
     name.map(str::to_owned)
 }
 
-fn is_meant(object: &Value, only: Option<&str>) -> bool {
+fn has_name(object: &Value, only: Option<&str>) -> bool {
     only.is_none_or(|only| object["metadata"]["name"] == *only)
 }
 
@@ -462,15 +461,15 @@ fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-fn open() -> (Line, Response) {
+fn open() -> (StreamSender, Response) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (sender, Response::new(Body::new(Held(receiver))))
+    (sender, Response::new(Body::new(StreamBody(receiver))))
 }
 
-/// A body that goes on as long as somebody may send.
-struct Held(mpsc::UnboundedReceiver<Part>);
+/// A body that is open until its sender is dropped.
+struct StreamBody(mpsc::UnboundedReceiver<BodyPart>);
 
-impl hyper::body::Body for Held {
+impl hyper::body::Body for StreamBody {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -483,12 +482,12 @@ impl hyper::body::Body for Held {
     }
 }
 
-/// The line that says that an object exists.
+/// The line of an `ADDED` event.
 pub(crate) fn added(object: &Value) -> String {
     format!("{}\n", json!({"type": "ADDED", "object": object}))
 }
 
-/// The line that says how far a stream has come.
+/// The line of a bookmark; `listed` marks the end of the initial list.
 pub(crate) fn bookmark(version: u64, listed: bool) -> String {
     let annotations = if listed {
         json!({"k8s.io/initial-events-end": "true"})
@@ -502,15 +501,14 @@ pub(crate) fn bookmark(version: u64, listed: bool) -> String {
     )
 }
 
-/// The line that ends a stream.
-pub(crate) fn ended(code: u16, reason: &str) -> String {
+/// The line of an `ERROR` event, which ends a stream.
+pub(crate) fn error_event(code: u16, reason: &str) -> String {
     format!(
         "{}\n",
         json!({"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "no"}})
     )
 }
 
-/// A Service with one port.
 pub(crate) fn service(name: &str) -> Value {
     json!({
         "metadata": {"name": name, "namespace": "shop", "resourceVersion": "11"},

@@ -1,4 +1,4 @@
-//! What a server that works says arrives, as it happens.
+//! Following a server without faults.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::fake::{
-    DRAINS, Deed, Fake, Followed, NAMESPACES, NODES, POLICIES, SERVICES, SLICES, service,
+    DRAINS, Fake, Followed, NAMESPACES, NODES, POLICIES, Reply, SERVICES, SLICES, service,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -46,36 +46,39 @@ async fn a_cluster_is_read_and_followed_with_one_request_for_each_collection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn protobuf_is_understood_as_a_page_as_a_stream_and_as_a_refusal() {
+async fn protobuf_is_decoded_in_a_page_a_stream_and_a_refusal() {
     let fake = Fake::new();
     fake.next(
         NODES,
         [
-            Deed::Refuse(422, "Invalid"),
-            Deed::Protobuf(
+            Reply::Refuse(422, "Invalid"),
+            Reply::Protobuf(
                 200,
                 include_bytes!("../../../kube-io/src/decode/captured/nodes.protobuf"),
             ),
         ],
     );
     let stream = include_bytes!("../../../kube-io/src/decode/captured/stream.protobuf");
-    fake.next(SERVICES, [Deed::Protobuf(200, stream)]);
-    let refusal = Deed::Protobuf(
+    fake.next(SERVICES, [Reply::Protobuf(200, stream)]);
+    let refusal = Reply::Protobuf(
         403,
         include_bytes!("../../../kube-io/src/decode/captured/status.protobuf"),
     );
     fake.world(|world| world.always.insert(DRAINS.to_owned(), refusal));
     let followed = fake.followed(MINUTE).await;
     assert_eq!(followed.state("nodes").objects, 3);
-    let told = followed.batches.iter().flat_map(|batch| &batch.events);
-    let told: Vec<String> = told.map(|event| format!("{event:?}")).collect();
-    let of_plain = |what: &str| {
-        let of_plain = |event: &&String| event.starts_with(what) && event.contains("plain");
-        told.iter().filter(of_plain).count()
+    let events = followed.batches.iter().flat_map(|batch| &batch.events);
+    let events: Vec<String> = events.map(|event| format!("{event:?}")).collect();
+    let count = |kind: &str| {
+        let is_counted = |event: &&String| event.starts_with(kind) && event.contains("plain");
+        events.iter().filter(is_counted).count()
     };
-    // It came, got a label, and went: labels of Services are kept, since policies select by them.
-    assert_eq!((of_plain("Apply"), of_plain("Delete")), (2, 1), "{told:#?}");
-    let refused = followed.state("topologydrains.topology.ipvs-topo.io").error;
+    // The Service was created, labelled and deleted. Policies select by its labels, so a change of
+    // labels is an event.
+    assert_eq!((count("Apply"), count("Delete")), (2, 1), "{events:#?}");
+    let refused = followed
+        .state("topologydrains.topology.ipvs-topo.io")
+        .error;
     assert_eq!(refused.unwrap().message, "services \"nobody\" not found");
 }
 
@@ -98,12 +101,12 @@ async fn a_server_that_cannot_stream_lists_is_read_in_pages() {
     assert!(requests[4].contains("resourceVersion=15"), "{requests:?}");
     assert!(
         followed.index.warnings().next().is_none(),
-        "nobody has to know"
+        "an unsupported feature is no fault"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespaces_are_read_when_a_policy_selects_by_them() {
+async fn namespaces_are_read_when_a_policy_selects_by_their_labels() {
     let fake = Fake::new();
     fake.add(NAMESPACES, json!({"kind": "PartialObjectMetadata", "metadata": {"name": "shop", "labels": {"team": "x"}}}));
     let selector = json!({"matchLabels": {"team": "x"}});
@@ -130,7 +133,7 @@ async fn namespaces_are_read_when_a_policy_selects_by_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_come() {
+async fn kinds_that_are_not_installed_are_empty_and_are_found_after_their_installation() {
     let fake = Fake::new();
     fake.world(|world| world.unknown = vec![DRAINS.to_owned(), POLICIES.to_owned()]);
     let drain = json!({
@@ -144,7 +147,10 @@ async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_
         2 * MINUTE,
         move |second, followed| match second {
             2 => {
-                assert!(followed.is_whole(), "nothing waits for them");
+                assert!(
+                    followed.is_whole(),
+                    "the start does not wait for missing kinds"
+                );
                 let state = followed.state("topologydrains.topology.ipvs-topo.io");
                 assert_eq!(state.phase, Phase::Absent);
                 assert!(state.error.unwrap().to_string().contains("install"));
@@ -161,14 +167,17 @@ async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_
         Phase::Following
     );
     assert!(fake.requests(DRAINS).len() <= 4);
-    // Both kinds are of one group, which is asked about for both at once.
-    let asked = fake.requests("/apis/topology.ipvs-topo.io").len();
-    let looked = fake.requests(DRAINS).len() + fake.requests(POLICIES).len();
-    assert!(asked < looked, "{asked} questions after {looked} looks");
+    // Both kinds are in one API group, so one discovery request is enough for both.
+    let discoveries = fake.requests("/apis/topology.ipvs-topo.io").len();
+    let lists = fake.requests(DRAINS).len() + fake.requests(POLICIES).len();
+    assert!(
+        discoveries < lists,
+        "{discoveries} discoveries, {lists} lists"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn heartbeats_of_nodes_reach_nobody() {
+async fn heartbeats_of_nodes_make_no_events() {
     let fake = Fake::new();
     let beat = |second: u64| {
         let conditions =
@@ -190,7 +199,7 @@ async fn heartbeats_of_nodes_reach_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slices_in_any_order_are_one_service() {
+async fn slices_of_a_service_may_arrive_in_any_order() {
     let fake = Fake::new();
     let slice = |index: usize| {
         let endpoints: Vec<_> = (0..100)
@@ -223,7 +232,7 @@ async fn slices_in_any_order_are_one_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_comes_alone_is_told_at_once_and_many_in_a_row_together() {
+async fn a_single_change_is_reported_at_once_and_many_changes_are_batched() {
     let fake = Fake::new();
     let server = fake.clone();
     tokio::spawn(async move {
@@ -239,12 +248,13 @@ async fn a_change_that_comes_alone_is_told_at_once_and_many_in_a_row_together() 
     });
     let followed = fake.followed(MINUTE).await;
     assert_eq!(followed.services().len(), 131);
-    let came = |second: u128| {
-        let came = followed.came.iter().copied();
-        came.filter(move |at| (second * 1_000..second * 1_000 + 3_000).contains(at))
+    let arrived = |second: u128| {
+        let times = followed.arrived.iter().copied();
+        times
+            .filter(move |at| (second * 1_000..second * 1_000 + 3_000).contains(at))
             .collect::<Vec<u128>>()
     };
-    let (alone, few, many) = (came(10), came(20), came(30));
+    let (alone, few, many) = (arrived(10), arrived(20), arrived(30));
     assert_eq!(alone.len(), 1, "{alone:?}");
     for at_once in [alone[0] - 10_000, few[0] - 20_000, many[0] - 30_900] {
         assert!(at_once <= 2, "{alone:?} {few:?} {many:?}");
@@ -256,10 +266,10 @@ async fn a_change_that_comes_alone_is_told_at_once_and_many_in_a_row_together() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_whose_definition_is_new_is_waited_for_without_a_warning_unless_that_lasts() {
-    for (answers, lasts) in [(4, false), (1000, true)] {
+async fn a_kind_whose_definition_is_new_makes_no_warning_unless_that_lasts() {
+    for (refusals, lasts) in [(4, false), (1000, true)] {
         let fake = Fake::new();
-        fake.next(POLICIES, vec![Deed::Initialize; answers]);
+        fake.next(POLICIES, vec![Reply::Initializing; refusals]);
         let mut followed = Followed::new();
         fake.follow_with(&mut followed, 2 * MINUTE, |second, followed| {
             let warned = followed.index.warnings().next().is_some();

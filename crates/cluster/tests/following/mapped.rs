@@ -1,11 +1,11 @@
-//! The map stands for the Nodes as long as it tells enough.
+//! An agent uses the `TopologyMap` instead of the other Nodes while the map has what it needs.
 
 use std::time::Duration;
 
 use cluster::api::MapGap;
 use serde_json::{Value, json};
 
-use crate::fake::{Deed, Fake, Followed, MAPS, NODES, POLICIES, SERVICES, service};
+use crate::fake::{Fake, Followed, MAPS, NODES, POLICIES, Reply, SERVICES, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const RACK: &str = "example.com/rack";
@@ -22,32 +22,32 @@ fn node(name: &str, zone: &str) -> Value {
     })
 }
 
-/// A part of the map: each Node with its zone and rack, if the map tells racks.
+/// A shard of the map: each Node with its zone, and its rack if the map has racks.
 fn map(name: &str, nodes: &[(&str, &str, Option<&str>)]) -> Value {
     let mut keys = json!([
         "topology.kubernetes.io/zone",
         "topology.kubernetes.io/region",
         "topology.ipvs-topo.io/capacity",
     ]);
-    let mut told = json!({});
+    let mut entries = json!({});
     for (node, zone, rack) in nodes {
         let mut values = json!([zone, "", ""]);
         values.as_array_mut().unwrap().extend(rack.map(Value::from));
         let address = format!("192.168.0.{}", &node[1..]);
-        told[*node] = json!({"v": values, "ips": [address], "cpuMilli": 4000, "ready": true});
+        entries[*node] = json!({"v": values, "ips": [address], "cpuMilli": 4000, "ready": true});
     }
     if nodes.iter().any(|(_, _, rack)| rack.is_some()) {
         keys.as_array_mut().unwrap().push(RACK.into());
     }
-    json!({"metadata": {"name": name}, "spec": {"shard": 0, "keys": keys, "nodes": told}})
+    json!({"metadata": {"name": name}, "spec": {"shard": 0, "keys": keys, "nodes": entries}})
 }
 
-fn by_rack() -> Value {
+fn rack_policy() -> Value {
     let levels = json!([{"key": RACK}]);
     json!({"metadata": {"name": "near"}, "spec": {"mode": "Hard", "levels": levels}})
 }
 
-/// Three Nodes, of which the map tells.
+/// A server with the three Nodes of `MAP_NODES`.
 fn mapped() -> Fake {
     let fake = Fake::new();
     for (name, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
@@ -56,13 +56,13 @@ fn mapped() -> Fake {
     fake
 }
 
-const TOLD: [(&str, &str, Option<&str>); 3] =
+const MAP_NODES: [(&str, &str, Option<&str>); 3] =
     [("n1", "a", None), ("n2", "a", None), ("n3", "b", None)];
 
-/// Every Node with a label, and the address that is known of it.
-fn known(followed: &Followed, label: &str) -> Vec<String> {
+/// Name, value of the label, addresses and CPU of every Node in the index.
+fn nodes_with(followed: &Followed, label: &str) -> Vec<String> {
     let nodes = followed.index.snapshot().nodes();
-    let mut known: Vec<String> = nodes
+    let mut lines: Vec<String> = nodes
         .map(|node| {
             let value = node.labels.get(label).map_or("-", |value| &**value);
             format!(
@@ -71,8 +71,8 @@ fn known(followed: &Followed, label: &str) -> Vec<String> {
             )
         })
         .collect();
-    known.sort();
-    known
+    lines.sort();
+    lines
 }
 
 /// Whether the last request for Nodes was for all of them.
@@ -84,14 +84,14 @@ fn reads_all(fake: &Fake) -> bool {
         .contains("fieldSelector")
 }
 
-fn policies(followed: &Followed) -> usize {
+fn policy_count(followed: &Followed) -> usize {
     followed.index.snapshot().policies().count()
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_nodes_are_known_from_the_map_and_only_ones_own_is_read() {
+async fn other_nodes_come_from_the_map_and_only_the_own_node_is_watched() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     fake.follow_with(
@@ -100,22 +100,22 @@ async fn other_nodes_are_known_from_the_map_and_only_ones_own_is_read() {
         move |second, followed| match second {
             1 => {
                 assert!(followed.is_whole());
-                let zones = known(followed, "topology.kubernetes.io/zone");
+                let zones = nodes_with(followed, "topology.kubernetes.io/zone");
                 let expected = [
                     "n1 a [192.168.0.1] 4000",
                     "n2 a [192.168.0.2] 4000",
                     "n3 b [192.168.0.3] 4000",
                 ];
                 assert_eq!(zones, expected);
-                let pools = known(followed, "pool");
+                let pools = nodes_with(followed, "pool");
                 assert!(pools[0].starts_with("n1 web"), "{pools:?}");
                 assert!(
                     pools[1].starts_with("n2 -"),
-                    "only what the map tells: {pools:?}"
+                    "only labels of the map: {pools:?}"
                 );
                 followed.batches.clear();
             }
-            // What happens to another Node is heard of through the map alone.
+            // The agent does not watch other Nodes: only a new map changes them.
             2..20 => server.add(NODES, node("n2", "c")),
             20 => assert_eq!(followed.batches, []),
             21 => server.add(
@@ -128,7 +128,7 @@ async fn other_nodes_are_known_from_the_map_and_only_ones_own_is_read() {
     .await;
     let expected = ["n1 a [192.168.0.1] 4000", "n2 c [192.168.0.2] 4000"];
     assert_eq!(
-        known(&followed, "topology.kubernetes.io/zone"),
+        nodes_with(&followed, "topology.kubernetes.io/zone"),
         expected,
         "n3 is gone"
     );
@@ -140,7 +140,7 @@ async fn other_nodes_are_known_from_the_map_and_only_ones_own_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_map_the_nodes_are_read_until_there_is_one() {
+async fn without_a_map_all_nodes_are_read_until_there_is_one() {
     for unknown in [false, true] {
         let fake = mapped();
         if unknown {
@@ -153,9 +153,9 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
             MINUTE,
             move |second, followed| match second {
                 2 => {
-                    assert!(followed.is_whole(), "at once, as nothing waits");
+                    assert!(followed.is_whole(), "the agent does not wait for a map");
                     assert!(reads_all(&server));
-                    assert_eq!(known(followed, "pool").len(), 3);
+                    assert_eq!(nodes_with(followed, "pool").len(), 3);
                     assert_eq!(followed.state(THE_MAP).map_gap, Some(MapGap::Map));
                     let warnings: Vec<String> =
                         followed.index.warnings().map(ToString::to_string).collect();
@@ -166,7 +166,7 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
                     server.world(|world| world.unknown.clear());
                 }
                 3 => {
-                    server.add(MAPS, map("shard-0", &TOLD));
+                    server.add(MAPS, map("shard-0", &MAP_NODES));
                 }
                 _ => {}
             },
@@ -178,48 +178,44 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
             "n2 - [192.168.0.2] 4000",
             "n3 - [192.168.0.3] 4000",
         ];
-        assert_eq!(known(&followed, "pool"), expected);
+        assert_eq!(nodes_with(&followed, "pool"), expected);
         assert_eq!(followed.state(THE_MAP).map_gap, None);
         assert_eq!(followed.index.warnings().count(), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_map_that_nobody_may_read_or_that_is_of_another_time_is_no_map() {
-    let forbidden = Deed::Refuse(403, "Forbidden");
-    let stranger: &[_] = &[("n2", "a", None)];
-    for (deed, told) in [(Some(forbidden), &TOLD[..]), (None, stranger)] {
+async fn all_nodes_are_read_if_the_map_is_forbidden_or_without_the_own_node() {
+    let forbidden = Reply::Refuse(403, "Forbidden");
+    let without_own: &[_] = &[("n2", "a", None)];
+    for (reply, nodes) in [(Some(forbidden), &MAP_NODES[..]), (None, without_own)] {
         let fake = mapped();
-        fake.add(MAPS, map("shard-0", told));
-        if let Some(deed) = deed {
-            fake.world(|world| world.always.insert(MAPS.to_owned(), deed));
+        fake.add(MAPS, map("shard-0", nodes));
+        if let Some(reply) = reply {
+            fake.world(|world| world.always.insert(MAPS.to_owned(), reply));
         }
         let followed = &mut Followed::mapped("n1");
         fake.follow_with(followed, MINUTE, |_, _| {}).await;
         assert!(followed.is_whole());
         assert!(reads_all(&fake));
-        assert_eq!(known(followed, "pool").len(), 3);
+        assert_eq!(nodes_with(followed, "pool").len(), 3);
         assert!(followed.state(THE_MAP).map_gap.is_some());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_goes_by_a_label_waits_until_the_map_tells_it() {
+async fn a_policy_waits_until_the_map_has_its_label() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     fake.follow_with(
         &mut followed,
         5 * MINUTE,
         move |second, followed| match second {
-            2 => server.add(POLICIES, by_rack()),
+            2 => server.add(POLICIES, rack_policy()),
             9 => {
-                assert_eq!(
-                    policies(followed),
-                    0,
-                    "nobody knows yet which Nodes are near"
-                );
+                assert_eq!(policy_count(followed), 0, "the racks are not known yet");
                 let racks = [
                     ("n1", "a", Some("r1")),
                     ("n2", "a", Some("r1")),
@@ -228,8 +224,8 @@ async fn what_goes_by_a_label_waits_until_the_map_tells_it() {
                 server.add(MAPS, map("shard-0", &racks));
             }
             11 => {
-                assert_eq!(policies(followed), 1);
-                let racks = known(followed, RACK);
+                assert_eq!(policy_count(followed), 1);
+                let racks = nodes_with(followed, RACK);
                 assert!(
                     racks[1].starts_with("n2 r1") && racks[2].starts_with("n3 r2"),
                     "{racks:?}"
@@ -243,33 +239,33 @@ async fn what_goes_by_a_label_waits_until_the_map_tells_it() {
         !fake
             .requests(NODES)
             .iter()
-            .any(|one| !one.contains("fieldSelector"))
+            .any(|request| !request.contains("fieldSelector"))
     );
     assert_eq!(followed.index.warnings().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
+async fn all_nodes_are_read_if_the_map_does_not_get_the_label_of_a_cluster_policy() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     fake.follow_with(
         &mut followed,
         10 * MINUTE,
         move |second, followed| match second {
-            2 => server.add(POLICIES, by_rack()),
+            2 => server.add(POLICIES, rack_policy()),
             55 => {
                 assert!(!reads_all(&server), "the controller may take a minute");
-                assert_eq!(policies(followed), 0);
+                assert_eq!(policy_count(followed), 0);
             }
             125 => {
                 assert!(reads_all(&server));
-                assert_eq!(policies(followed), 1);
-                assert_eq!(known(followed, "pool").len(), 3);
-                let lack = followed.state(THE_MAP).map_gap.unwrap().to_string();
+                assert_eq!(policy_count(followed), 1);
+                assert_eq!(nodes_with(followed, "pool").len(), 3);
+                let gap = followed.state(THE_MAP).map_gap.unwrap().to_string();
                 assert_eq!(
-                    lack,
+                    gap,
                     format!(
                         "it does not have the label {RACK}, which ClusterTopologyPolicy near uses"
                     )
@@ -280,18 +276,19 @@ async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
         },
     )
     .await;
-    assert!(!reads_all(&fake), "nothing goes by it any more");
-    assert_eq!(policies(&followed), 0);
-    assert_eq!(known(&followed, "pool")[1], "n2 - [192.168.0.2] 4000");
+    assert!(!reads_all(&fake), "no policy uses the label any more");
+    assert_eq!(policy_count(&followed), 0);
+    assert_eq!(nodes_with(&followed, "pool")[1], "n2 - [192.168.0.2] 4000");
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_an_annotation_with_a_label_outside_the_map_makes_nobody_read_all_nodes() {
+async fn d13_an_annotation_with_a_label_outside_the_map_does_not_make_agents_read_all_nodes() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
-    let mut asking = service("cart");
-    asking["metadata"]["annotations"] = json!({"topology.ipvs-topo.io/keys": format!("{RACK},*")});
-    fake.add(SERVICES, asking.clone());
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
+    let mut annotated = service("cart");
+    annotated["metadata"]["annotations"] =
+        json!({"topology.ipvs-topo.io/keys": format!("{RACK},*")});
+    fake.add(SERVICES, annotated.clone());
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     let keys = |followed: &Followed| {
@@ -306,24 +303,24 @@ async fn d13_an_annotation_with_a_label_outside_the_map_makes_nobody_read_all_no
             2 => {
                 assert!(followed.is_whole());
                 assert_eq!(followed.services(), ["cart"]);
-                assert_eq!(keys(followed), 0, "every endpoint alike until then");
-                let words: Vec<String> =
+                assert_eq!(keys(followed), 0, "the policy is not used until then");
+                let warnings: Vec<String> =
                     followed.index.warnings().map(ToString::to_string).collect();
                 assert!(
-                    words[0].starts_with("Service shop/cart: uses a label"),
-                    "{words:?}"
+                    warnings[0].starts_with("Service shop/cart: uses a label"),
+                    "{warnings:?}"
                 );
             }
             3..300 if second % 2 == 1 => server.remove(SERVICES, "cart"),
-            3..300 => server.add(SERVICES, asking.clone()),
+            3..300 => server.add(SERVICES, annotated.clone()),
             300 => {
-                server.add(SERVICES, asking.clone());
+                server.add(SERVICES, annotated.clone());
                 let racks = [("n1", "a", Some("r1")), ("n2", "a", Some("r1"))];
                 server.add(MAPS, map("shard-0", &racks));
             }
             302 => {
                 assert_eq!(keys(followed), 1);
-                assert!(known(followed, RACK)[1].starts_with("n2 r1"));
+                assert!(nodes_with(followed, RACK)[1].starts_with("n2 r1"));
             }
             _ => {}
         },
@@ -331,16 +328,18 @@ async fn d13_an_annotation_with_a_label_outside_the_map_makes_nobody_read_all_no
     .await;
     let requests = fake.requests(NODES);
     assert!(
-        requests.iter().all(|one| one.contains("fieldSelector")),
+        requests
+            .iter()
+            .all(|request| request.contains("fieldSelector")),
         "{requests:?}"
     );
     assert_eq!(followed.index.warnings().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
+async fn removing_and_restoring_access_to_the_map_changes_the_node_source_twice() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     fake.follow_with(
@@ -348,7 +347,7 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
         10 * MINUTE,
         move |second, followed| match second {
             20 => {
-                let forbidden = Deed::Refuse(403, "Forbidden");
+                let forbidden = Reply::Refuse(403, "Forbidden");
                 server.world(|world| world.always.insert(MAPS.to_owned(), forbidden));
                 server.end_streams(MAPS);
             }
@@ -364,15 +363,17 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
     assert_eq!(followed.state(THE_MAP).map_gap, None);
     assert!(!reads_all(&fake));
     let requests = fake.requests(NODES).into_iter();
-    let mut turns: Vec<bool> = requests.map(|one| one.contains("fieldSelector")).collect();
-    turns.dedup();
-    assert_eq!(turns, [true, false, true]);
+    let mut only_own: Vec<bool> = requests
+        .map(|request| request.contains("fieldSelector"))
+        .collect();
+    only_own.dedup();
+    assert_eq!(only_own, [true, false, true]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_a_policy_of_a_namespace_with_a_label_outside_the_map_is_named_as_waiting() {
+async fn d13_a_namespaced_policy_with_a_label_outside_the_map_is_reported_as_waiting() {
     let fake = mapped();
-    fake.add(MAPS, map("shard-0", &TOLD));
+    fake.add(MAPS, map("shard-0", &MAP_NODES));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
     let spec = json!({"mode": "Hard", "levels": [{"key": RACK}]});
@@ -387,9 +388,9 @@ async fn d13_a_policy_of_a_namespace_with_a_label_outside_the_map_is_named_as_wa
     })
     .await;
     assert_eq!(followed.index.snapshot().policies().count(), 0);
-    let words: Vec<String> = followed.index.warnings().map(ToString::to_string).collect();
+    let warnings: Vec<String> = followed.index.warnings().map(ToString::to_string).collect();
     assert!(
-        words[0].starts_with("TopologyPolicy shop/near: uses a label"),
-        "{words:?}"
+        warnings[0].starts_with("TopologyPolicy shop/near: uses a label"),
+        "{warnings:?}"
     );
 }

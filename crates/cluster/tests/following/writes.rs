@@ -1,4 +1,5 @@
-//! The requests of the fake for one object: reads, and writes with versions, generations and a status subresource.
+//! Requests for one object of the fake: reads, and writes with versions, generations and a status
+//! subresource.
 
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -6,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::{World, status};
 
-/// An object of a collection, or its status.
 struct Target {
     collection: String,
     name: String,
@@ -14,7 +14,7 @@ struct Target {
 }
 
 impl World {
-    /// Handles a request for one object, or one that creates an object; none if it is neither.
+    /// Handles a request that reads, writes or creates one object; returns `None` for others.
     pub(super) fn object(&mut self, method: &Method, path: &str, body: &[u8]) -> Option<Response> {
         if method == Method::POST {
             return Some(self.create(path, parse(body)));
@@ -94,7 +94,7 @@ fn parse(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap()
 }
 
-/// Sets a field, or removes it where the value is null.
+/// Sets a field; removes it if the value is null.
 fn put(object: &mut Value, field: &str, value: Value) {
     let fields = object.as_object_mut().unwrap();
     if value.is_null() {
@@ -104,7 +104,7 @@ fn put(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// RFC 7386.
+/// JSON merge patch (RFC 7386).
 fn merge(target: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *target = patch.clone();

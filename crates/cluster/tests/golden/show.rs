@@ -1,4 +1,4 @@
-//! Objects as text, a few lines each.
+//! Prints objects as text, a few lines each.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,6 @@ use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Faults, Labels, Node, Service, TopologyPolicy,
 };
 
-/// An object in a few lines.
 pub(crate) fn show(object: &Object) -> String {
     match object {
         Object::Node(node) => show_node(node),
@@ -138,12 +137,12 @@ fn show_endpoint(endpoint: &Endpoint) -> String {
     let mut text = format!("\n  {}", endpoint.address);
     write!(text, " node={}", endpoint.node.as_deref().unwrap_or("-")).unwrap();
     write!(text, " zone={}", endpoint.zone.as_deref().unwrap_or("-")).unwrap();
-    for (is, word) in [
+    for (condition, word) in [
         (endpoint.ready, "ready"),
         (endpoint.serving, "serving"),
         (endpoint.terminating, "terminating"),
     ] {
-        if is {
+        if condition {
             write!(text, " {word}").unwrap();
         }
     }

@@ -8,24 +8,22 @@ use super::fallback::ServiceFallback;
 /// The policy of the Service is applied as requested again.
 pub(super) const APPLIED: &str = "TopologyApplied";
 
-/// Another writer of hints was found, so its hints stay.
+/// Another writer of hints was found, so its hints are kept.
 pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 
-/// No Node has a label of a `ClusterTopologyPolicy`.
+/// No Node has one of the labels of a `ClusterTopologyPolicy`.
 pub const LEVEL_UNKNOWN: &str = "LevelUnknown";
 
-/// Some Node has each label of a `ClusterTopologyPolicy` again.
+/// Each label of a `ClusterTopologyPolicy` is on some Node again.
 pub const LEVELS_KNOWN: &str = "LevelsKnown";
 
-/// The reasons of Events of type `Normal`.
 const NORMAL: [&str; 3] = [APPLIED, LEVELS_KNOWN, "TopologyAwareHintsEnabled"];
 
-/// Whether Events with this reason are about a `ClusterTopologyPolicy`; all others are about a Service.
+/// All other reasons are about a Service.
 pub(super) fn is_about_policy(reason: &str) -> bool {
     [LEVEL_UNKNOWN, LEVELS_KNOWN].contains(&reason)
 }
 
-/// The type of an Event with this reason.
 pub(super) fn event_type(reason: &str) -> &'static str {
     if NORMAL.contains(&reason) {
         "Normal"
@@ -34,7 +32,7 @@ pub(super) fn event_type(reason: &str) -> &'static str {
     }
 }
 
-/// The reason of the Event for a reported fallback, and its explanation; none for a reason of a later version.
+/// Reason and explanation of the Event; `None` for a fallback of a later version.
 pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str, &'static str)> {
     Some(match reason {
         FallbackReason::Empty => ("TopologyFallbackEmpty", "no level has an endpoint but *"),
@@ -52,7 +50,7 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
         ),
         FallbackReason::LevelUnknown => (
             "TopologyLevelUnknown",
-            "no Node has the label of a level (ipvs-topo explain says what was most likely meant)",
+            "no Node has the label of a level (ipvs-topo explain suggests the label that was probably meant)",
         ),
         FallbackReason::NoMatch => ("TopologyNoMatch", "nothing is left inside the boundary"),
         FallbackReason::Invalid => (
@@ -73,7 +71,7 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
         ),
         FallbackReason::Clipped => (
             "TopologyClipped",
-            "ownerLimits of a ClusterTopologyPolicy do not allow so small a max-overload, and the least that they allow is used (ipvs-topo explain names both)",
+            "ownerLimits of a ClusterTopologyPolicy do not allow so small a max-overload, so the minimum that they allow is used (ipvs-topo explain names both)",
         ),
         FallbackReason::WeightClamped => (
             "WeightClamped",
@@ -83,10 +81,11 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
     })
 }
 
-/// The note of an Event with this reason.
 pub(super) fn note(reason: &str, fallback: &ServiceFallback) -> String {
     let mut all = FallbackReason::ALL.into_iter().filter_map(of_fallback);
-    let why = all.find(|(of, _)| *of == reason).map_or("", |(_, why)| why);
+    let why = all
+        .find(|(known, _)| *known == reason)
+        .map_or("", |(_, why)| why);
     let ServiceFallback {
         policy,
         from,
@@ -94,14 +93,14 @@ pub(super) fn note(reason: &str, fallback: &ServiceFallback) -> String {
         nodes,
         ..
     } = fallback;
-    let who = policy
+    let subject = policy
         .as_ref()
         .map_or_else(|| "the Service".to_owned(), PolicyName::path);
-    let asks = if from.is_empty() {
+    let request = if from.is_empty() {
         String::new()
     } else {
         format!(" asks for {from} and")
     };
     let plural = if *nodes == 1 { "" } else { "s" };
-    format!("{why}: {who}{asks} gets {to} (first reported by {nodes} node{plural})")
+    format!("{why}: {subject}{request} gets {to} (first reported by {nodes} node{plural})")
 }

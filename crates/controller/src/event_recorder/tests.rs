@@ -1,4 +1,4 @@
-//! What is said, how often, and what is not.
+//! Events that are written, how often, and Events that are not written.
 
 use serde_json::{Value, json};
 use topology_core::model::PolicyName;
@@ -8,7 +8,7 @@ use super::*;
 /// 2026-11-21T20:00:00Z.
 const NOW: i64 = 1_795_291_200_000;
 
-fn instead(nodes: usize) -> ServiceFallback {
+fn fallback(nodes: usize) -> ServiceFallback {
     ServiceFallback {
         policy: Some(PolicyName::namespaced("shop", "near")),
         from: "Prefer".to_owned(),
@@ -19,16 +19,16 @@ fn instead(nodes: usize) -> ServiceFallback {
 }
 
 fn seen(services: &[&str]) -> BTreeMap<Key, ServiceFallback> {
-    let one = |service: &&str| {
+    let fallback_of = |service: &&str| {
         (
             key(&ObjectName::parse(service).unwrap(), FallbackReason::Panic).unwrap(),
-            instead(1),
+            fallback(1),
         )
     };
-    services.iter().map(one).collect()
+    services.iter().map(fallback_of).collect()
 }
 
-/// Writes what may be written.
+/// Writes the Events that are due.
 fn write(event_recorder: &mut EventRecorder, now: i64) -> Vec<Pending> {
     let due = event_recorder.pending(now);
     for entry in &due {
@@ -37,7 +37,7 @@ fn write(event_recorder: &mut EventRecorder, now: i64) -> Vec<Pending> {
     due
 }
 
-/// The Event as it is sent; null for an update.
+/// The Event of a creation; null for an update.
 fn body(entry: &Pending) -> Value {
     match &entry.write {
         EventWrite::Create(event) => json!(event),
@@ -45,15 +45,15 @@ fn body(entry: &Pending) -> Value {
     }
 }
 
-/// Service and reason of each.
-fn notes(entries: &[Pending]) -> Vec<(String, &str)> {
+/// Service and reason of each Event.
+fn reasons_of(entries: &[Pending]) -> Vec<(String, &str)> {
     entries
         .iter()
         .map(|entry| (entry.key.0.to_string(), entry.key.1))
         .collect()
 }
 
-/// One that has looked at a cluster where all is as asked.
+/// A recorder that has observed a cluster without fallbacks.
 fn event_recorder() -> EventRecorder {
     let mut event_recorder = EventRecorder::new("one");
     assert_eq!(event_recorder.observe(NOW, &BTreeMap::new(), true), 0);
@@ -61,19 +61,22 @@ fn event_recorder() -> EventRecorder {
 }
 
 #[test]
-fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
+fn the_event_of_invalid_annotations_names_no_requested_mode() {
     let mut event_recorder = event_recorder();
-    let instead = ServiceFallback {
+    let fallback = ServiceFallback {
         policy: None,
         from: String::new(),
-        ..instead(1)
+        ..fallback(1)
     };
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Invalid).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
-    let said = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&said), [("shop/cart".to_owned(), "TopologyInvalid")]);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), true);
+    let written = write(&mut event_recorder, NOW);
     assert_eq!(
-        body(&said[0])["note"],
+        reasons_of(&written),
+        [("shop/cart".to_owned(), "TopologyInvalid")]
+    );
+    assert_eq!(
+        body(&written[0])["note"],
         "a topology annotation is not valid, or names no TopologyPolicy of the namespace (ipvs-topo explain names it), and is not used: the Service gets Uniform (first reported by 1 node)"
     );
 }
@@ -81,16 +84,16 @@ fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
 #[test]
 fn annotations_that_owner_limits_do_not_allow_are_an_event() {
     let mut event_recorder = event_recorder();
-    let instead = ServiceFallback {
+    let fallback = ServiceFallback {
         policy: None,
         from: "Weighted".to_owned(),
-        ..instead(1)
+        ..fallback(1)
     };
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::NotAllowed).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), true);
     let written = write(&mut event_recorder, NOW);
     assert_eq!(
-        notes(&written),
+        reasons_of(&written),
         [("shop/cart".to_owned(), "TopologyNotAllowed")]
     );
     let event = body(&written[0]);
@@ -101,10 +104,10 @@ fn annotations_that_owner_limits_do_not_allow_are_an_event() {
     );
 }
 
-/// Reason by reason: the Event, and what its text has to say.
+/// For each reason: the Event, and parts of its note.
 #[test]
-fn what_a_node_lacks_or_a_limit_takes_is_an_event_that_says_what_to_do() {
-    for (reason, event, says) in [
+fn missing_schedulers_and_limits_are_events_with_a_remedy() {
+    for (reason, event, parts) in [
         (
             FallbackReason::SchedulerMissing,
             "SchedulerMissing",
@@ -123,32 +126,35 @@ fn what_a_node_lacks_or_a_limit_takes_is_an_event_that_says_what_to_do() {
     ] {
         let mut event_recorder = event_recorder();
         let key = key(&ObjectName::new("shop", "cart"), reason).unwrap();
-        event_recorder.observe(NOW, &BTreeMap::from([(key, instead(2))]), true);
+        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(2))]), true);
         let written = write(&mut event_recorder, NOW);
-        assert_eq!(notes(&written), [("shop/cart".to_owned(), event)]);
+        assert_eq!(reasons_of(&written), [("shop/cart".to_owned(), event)]);
         assert_eq!(body(&written[0])["type"], "Warning");
         let event = body(&written[0]);
         let note = event["note"].as_str().unwrap();
-        assert!(says.iter().all(|words| note.contains(words)), "{note}");
+        assert!(parts.iter().all(|part| note.contains(part)), "{note}");
         event_recorder.observe(NOW, &BTreeMap::new(), true);
         let over = write(&mut event_recorder, NOW);
-        assert_eq!(notes(&over), [("shop/cart".to_owned(), "TopologyApplied")]);
+        assert_eq!(
+            reasons_of(&over),
+            [("shop/cart".to_owned(), "TopologyApplied")]
+        );
     }
 }
 
 #[test]
-fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
+fn a_fallback_on_many_nodes_is_one_event_at_its_begin_and_one_at_its_end() {
     let mut event_recorder = event_recorder();
     for nodes in 1..=100 {
         let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Panic).unwrap();
-        event_recorder.observe(NOW, &BTreeMap::from([(key, instead(nodes))]), true);
+        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(nodes))]), true);
     }
-    let said = write(&mut event_recorder, NOW);
+    let written = write(&mut event_recorder, NOW);
     assert_eq!(
-        notes(&said),
+        reasons_of(&written),
         [("shop/cart".to_owned(), "TopologyFallbackPanic")]
     );
-    let [entry] = &said[..] else { panic!() };
+    let [entry] = &written[..] else { panic!() };
     assert_eq!(
         body(entry),
         json!({
@@ -167,26 +173,29 @@ fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     );
     event_recorder.observe(NOW, &BTreeMap::new(), true);
     let over = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&over), [("shop/cart".to_owned(), "TopologyApplied")]);
+    assert_eq!(
+        reasons_of(&over),
+        [("shop/cart".to_owned(), "TopologyApplied")]
+    );
     assert_eq!(body(&over[0])["type"], "Normal");
     assert_eq!(write(&mut event_recorder, NOW + 1000), []);
 }
 
 #[test]
-fn a_service_that_falls_back_for_another_reason_is_not_as_asked() {
+fn a_change_of_the_reason_is_not_the_end_of_a_fallback() {
     let mut event_recorder = event_recorder();
     event_recorder.observe(NOW, &seen(&["shop/cart"]), true);
     write(&mut event_recorder, NOW);
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Empty).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, instead(1))]), true);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(1))]), true);
     assert_eq!(
-        notes(&write(&mut event_recorder, NOW)),
+        reasons_of(&write(&mut event_recorder, NOW)),
         [("shop/cart".to_owned(), "TopologyFallbackEmpty")]
     );
 }
 
 #[test]
-fn what_reports_have_no_room_for_is_not_over() {
+fn a_fallback_does_not_end_while_reports_are_incomplete() {
     let mut event_recorder = event_recorder();
     event_recorder.observe(NOW, &seen(&["shop/cart"]), true);
     write(&mut event_recorder, NOW);
@@ -195,13 +204,13 @@ fn what_reports_have_no_room_for_is_not_over() {
     assert_eq!(write(&mut event_recorder, NOW), []);
     event_recorder.observe(NOW, &BTreeMap::new(), true);
     assert_eq!(
-        notes(&write(&mut event_recorder, NOW)),
+        reasons_of(&write(&mut event_recorder, NOW)),
         [("shop/cart".to_owned(), "TopologyApplied")]
     );
 }
 
 #[test]
-fn what_comes_and_goes_is_one_event_that_counts() {
+fn a_repeated_fallback_is_one_event_with_a_count() {
     let mut event_recorder = event_recorder();
     let (mut created, mut changed, mut count) = (0, 0, 0);
     for second in 0..300 {
@@ -224,15 +233,15 @@ fn what_comes_and_goes_is_one_event_that_counts() {
     assert_eq!((created, changed), (1, 4));
     assert_eq!(
         count, 121,
-        "once at the beginning, and every other second of four minutes"
+        "the first write, and every other second of four minutes"
     );
 }
 
 #[test]
-fn another_leader_says_only_what_is_young_and_by_the_same_name() {
+fn a_new_leader_records_only_recent_fallbacks_under_the_same_name() {
     let mut first = event_recorder();
     first.observe(NOW, &seen(&["shop/cart"]), true);
-    let said = write(&mut first, NOW);
+    let written = write(&mut first, NOW);
     let mut second = EventRecorder::new("two");
     let mut both = seen(&["shop/cart", "shop/old"]);
     both.entry(key(&ObjectName::new("shop", "old"), FallbackReason::Panic).unwrap())
@@ -241,17 +250,17 @@ fn another_leader_says_only_what_is_young_and_by_the_same_name() {
     second.observe(NOW + 1, &both, true);
     let again = write(&mut second, NOW + 1);
     assert_eq!(
-        notes(&again),
+        reasons_of(&again),
         [("shop/cart".to_owned(), "TopologyFallbackPanic")]
     );
     assert_eq!(
-        again[0].name, said[0].name,
-        "which the API server has already"
+        again[0].name, written[0].name,
+        "the API server already has this Event"
     );
 }
 
 #[test]
-fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
+fn events_per_minute_are_limited_and_failed_writes_are_retried() {
     let mut event_recorder = event_recorder();
     let names: Vec<String> = (0..1000)
         .map(|number| format!("shop/s{number:04}"))
@@ -269,7 +278,7 @@ fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
     assert_eq!(failed.len(), most);
     assert_eq!(event_recorder.pending(NOW + 1000), []);
     let again = write(&mut event_recorder, NOW + 2000);
-    assert_eq!(notes(&again), notes(&failed[..1]));
+    assert_eq!(reasons_of(&again), reasons_of(&failed[..1]));
     let minute: usize = (3..63)
         .map(|second| write(&mut event_recorder, NOW + second * 1000).len())
         .sum();
@@ -277,7 +286,7 @@ fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
 }
 
 #[test]
-fn every_reason_that_an_agent_may_report_has_words() {
+fn every_reason_that_an_agent_may_report_has_an_event() {
     for reason in FallbackReason::ALL {
         assert!(
             key(&ObjectName::new("shop", "cart"), reason).is_some(),
@@ -291,7 +300,7 @@ fn every_reason_that_an_agent_may_report_has_words() {
 }
 
 #[test]
-fn an_event_about_a_cluster_policy_is_where_kubectl_describe_looks_for_it() {
+fn kubectl_describe_finds_the_event_of_a_cluster_policy() {
     let mut event_recorder = event_recorder();
     for (reason, kind) in [(LEVEL_UNKNOWN, "Warning"), (LEVELS_KNOWN, "Normal")] {
         let key = (ObjectName::new("", "near"), reason);

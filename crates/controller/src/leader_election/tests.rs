@@ -1,4 +1,4 @@
-//! An election against a small API server that keeps one Lease.
+//! An election against a fake API server with one Lease.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// The Lease, its version, and who wants to know of each write.
+/// The Lease and its version; `written` receives the holder of each write.
 struct Server {
     lease: Mutex<(Value, u64)>,
     written: mpsc::Sender<String>,
@@ -36,16 +36,18 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> (StatusC
     (StatusCode::OK, Json(lease.0.clone()))
 }
 
-/// Starts the server in a thread of its own. Returns its address, and who wrote the Lease each time.
+/// Starts the server in its own thread. Returns its address, and a channel with the holder of each
+/// write.
 fn server() -> (String, mpsc::Receiver<String>) {
     let (written, holders) = mpsc::channel();
-    let (tell, address) = mpsc::channel();
+    let (sender, address) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            tell.send(listener.local_addr().unwrap().to_string())
+            sender
+                .send(listener.local_addr().unwrap().to_string())
                 .unwrap();
             let server = Server {
                 lease: Mutex::default(),
@@ -58,7 +60,7 @@ fn server() -> (String, mpsc::Receiver<String>) {
     (address.recv().unwrap(), holders)
 }
 
-/// Review M6: reading ten thousand policies took the thread that renewed the Lease longer than the Lease lasts.
+/// Review M6: reading ten thousand policies blocked the renewal for longer than the Lease lasts.
 #[test]
 fn the_lease_is_renewed_while_the_process_computes() {
     let (address, holders) = server();
@@ -80,7 +82,7 @@ fn the_lease_is_renewed_while_the_process_computes() {
         };
         let (lead, leads) = watch::channel(None);
         let election = ElectionThread::start(access, connection, identity, lead).unwrap();
-        // The only thread of this runtime waits, as one that computes would: the Lease is made, and renewed twice.
+        // Blocks the only thread of this runtime: the Lease is created and renewed twice anyway.
         for _ in 0..3 {
             assert_eq!(holders.recv().unwrap(), "me");
         }
@@ -90,7 +92,7 @@ fn the_lease_is_renewed_while_the_process_computes() {
     });
 }
 
-/// What is written is what was written before the types of `k8s-openapi` came.
+/// The types of `k8s-openapi` must not change these fields.
 #[test]
 fn a_lease_is_written_with_these_fields_and_read_back() {
     let identity = LeaseIdentity {

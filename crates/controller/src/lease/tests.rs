@@ -1,10 +1,10 @@
-//! Many replicas, one Lease, and requests that take any time, arrive without an answer, or do not arrive.
+//! Many replicas, one Lease, and requests that are slow or lost, or whose answers are lost.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The API server: one object, written only by who knows its version.
+/// The API server with one object; a write must name its version.
 #[derive(Default)]
 struct Server {
     record: Option<Record>,
@@ -22,12 +22,12 @@ impl Server {
         Response::Written(version)
     }
 
-    fn answer(&mut self, ask: &LeaseRequest) -> Response {
-        match (ask, &self.record) {
+    fn answer(&mut self, request: &LeaseRequest) -> Response {
+        match (request, &self.record) {
             (LeaseRequest::Get, Some(record)) => Response::Found(record.clone()),
             (LeaseRequest::Get, None) => Response::Missing,
             (LeaseRequest::Create(record), None) => self.write(record),
-            (LeaseRequest::Replace(record), Some(kept)) if kept.version == record.version => {
+            (LeaseRequest::Replace(record), Some(stored)) if stored.version == record.version => {
                 self.write(record)
             }
             _ => Response::Lost,
@@ -35,18 +35,18 @@ impl Server {
     }
 }
 
-/// A request under way: when it arrives, and when its answer does.
-struct Underway {
+/// A request in flight, with the times in milliseconds when it and its answer arrive.
+struct InFlight {
     ask: LeaseRequest,
     arrives: u64,
     returns: u64,
     answer: Option<Response>,
 }
 
-/// What happens to the next request: milliseconds there and back, and whether it or its answer is lost.
-type Fate = (u64, u64, u8);
+/// Latency of a request and of its answer in milliseconds, and whether one of them is lost.
+type Latency = (u64, u64, u8);
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn latencies() -> impl Strategy<Value = Vec<Latency>> {
     prop::collection::vec((0..9_000_u64, 0..9_000_u64, 0..10_u8), 10..200)
 }
 
@@ -54,50 +54,51 @@ fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Runs replicas whose clocks differ; returns how many led at some time, and at most how many at once.
-fn run(replicas: usize, fates: &[Fate], stop: Option<usize>) -> (usize, usize) {
+/// Runs replicas whose clocks differ. Returns how many led at some time, and the maximum at one
+/// time.
+fn run(replicas: usize, latencies: &[Latency], stop: Option<usize>) -> (usize, usize) {
     let mut server = Server::default();
-    let skew = |one: usize| at(1_000_000 * one as u64);
-    let mut all: Vec<(Election, Option<Underway>)> = (0..replicas)
-        .map(|one| (Election::new(&format!("replica-{one}")), None))
+    let skew = |replica: usize| at(1_000_000 * replica as u64);
+    let mut all: Vec<(Election, Option<InFlight>)> = (0..replicas)
+        .map(|replica| (Election::new(&format!("replica-{replica}")), None))
         .collect();
-    let mut fates = fates.iter().cycle();
+    let mut latencies = latencies.iter().cycle();
     let (mut ever, mut most) = (vec![false; replicas], 0);
     for now in (0..600_000_u64).step_by(100) {
-        for (one, (election, underway)) in all.iter_mut().enumerate() {
-            let mine = at(now) + skew(one);
+        for (replica, (election, underway)) in all.iter_mut().enumerate() {
+            let local = at(now) + skew(replica);
             if let Some(request) = underway {
                 if request.answer.is_none() && now >= request.arrives {
                     request.answer = Some(server.answer(&request.ask));
                 }
                 if now >= request.returns {
                     let answer = request.answer.take().unwrap_or(Response::Failed);
-                    election.handle(mine, answer);
+                    election.handle(local, answer);
                     *underway = None;
                 }
                 continue;
             }
-            if stop == Some(one) && now > 300_000 {
+            if stop == Some(replica) && now > 300_000 {
                 if let Some(record) = election.release() {
                     server.answer(&LeaseRequest::Replace(record));
                 }
                 continue;
             }
-            let ask = election.next_request(mine);
+            let ask = election.next_request(local);
             if matches!(ask, LeaseRequest::Wait(_)) {
                 continue;
             }
-            let (there, back, luck) = *fates.next().unwrap();
-            let mut request = Underway {
+            let (there, back, loss) = *latencies.next().unwrap();
+            let mut request = InFlight {
                 ask,
                 arrives: now + there,
                 returns: now + there + back,
                 answer: None,
             };
-            match luck {
+            match loss {
                 // The request is lost.
                 0 => request.arrives = u64::MAX,
-                // It arrives, and the answer is lost.
+                // The answer is lost.
                 1 => {
                     server.answer(&request.ask);
                     request.arrives = u64::MAX;
@@ -107,10 +108,10 @@ fn run(replicas: usize, fates: &[Fate], stop: Option<usize>) -> (usize, usize) {
             *underway = Some(request);
         }
         let mut leaders = 0;
-        for (one, (election, _)) in all.iter().enumerate() {
-            if election.leads_until(at(now) + skew(one)).is_some() {
+        for (replica, (election, _)) in all.iter().enumerate() {
+            if election.leads_until(at(now) + skew(replica)).is_some() {
                 leaders += 1;
-                ever[one] = true;
+                ever[replica] = true;
             }
         }
         most = most.max(leaders);
@@ -122,20 +123,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn there_is_never_more_than_one_leader(replicas in 1..5_usize, fates in fates()) {
-        let (_, most) = run(replicas, &fates, None);
+    fn there_is_never_more_than_one_leader(replicas in 1..5_usize, latencies in latencies()) {
+        let (_, most) = run(replicas, &latencies, None);
         prop_assert!(most <= 1, "{}", most);
     }
 
     #[test]
-    fn a_leader_that_hands_over_is_followed_by_another(delay in 0..500_u64) {
+    fn after_a_release_another_replica_leads(delay in 0..500_u64) {
         let (ever, most) = run(3, &[(delay, delay, 9)], Some(0));
         prop_assert_eq!((ever, most), (2, 1));
     }
 }
 
 #[test]
-fn the_first_makes_the_lease_and_leads() {
+fn the_first_replica_creates_the_lease_and_leads() {
     let mut election = Election::new("a");
     let second = Duration::from_secs(1);
     assert_eq!(election.next_request(second), LeaseRequest::Get);
@@ -149,7 +150,7 @@ fn the_first_makes_the_lease_and_leads() {
     assert_eq!(
         election.leads_until(second * 2),
         Some(until),
-        "from when it was sent"
+        "counted from the time of the request"
     );
     assert_eq!(election.leads_until(until), None);
     assert_eq!(
@@ -162,7 +163,7 @@ fn the_first_makes_the_lease_and_leads() {
 }
 
 #[test]
-fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
+fn a_lease_is_taken_when_it_was_not_renewed() {
     let held = Record {
         holder: "a".to_owned(),
         duration: DURATION,
@@ -185,7 +186,7 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
     assert_eq!(
         election.next_request(later + RETRY),
         LeaseRequest::Get,
-        "it was renewed meanwhile"
+        "the Lease was renewed"
     );
     let late = later + DURATION * 2;
     election.handle(
@@ -196,7 +197,7 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
         }),
     );
     let LeaseRequest::Replace(taken) = election.next_request(late) else {
-        panic!("not taken");
+        panic!("the Lease was not taken");
     };
     assert_eq!(
         (&*taken.holder, taken.transitions, &*taken.version),

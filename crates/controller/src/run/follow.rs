@@ -16,21 +16,18 @@ use crate::state::{Collection, Name, name_of};
 #[cfg(test)]
 mod tests;
 
-/// A change in a collection.
 #[derive(Debug)]
 pub(super) enum Update {
-    /// An object was added or changed.
     Applied(Collection, Value),
-    /// An object was deleted.
     Deleted(Collection, Name),
-    /// The names of all objects.
+    /// A list is complete; the names of all objects.
     Listed(Collection, BTreeSet<Name>),
     /// A request failed and is retried.
     Failed,
 }
 
-/// Follows until the receiver is gone. A list of Nodes that lacks more than half of them is confirmed by another one
-/// after `confirm`.
+/// Follows until the receiver is dropped. If a list of Nodes does not have more than half of the
+/// known Nodes, a second list after `confirm` must confirm it.
 pub(super) async fn follow(
     connection: Connection,
     collection: Collection,
@@ -71,16 +68,15 @@ struct CollectionFollower {
     connection: Connection,
     collection: Collection,
     source: Watcher<Value>,
-    /// The known names, of Nodes only.
+    /// The known names; `None` for other collections than Nodes.
     names: Option<Names>,
-    /// The names in the list that is being read.
     listed: Option<BTreeSet<Name>>,
     has_failed: bool,
     log: LogOnce,
 }
 
 impl CollectionFollower {
-    /// The next change. Lists again when a list is to be confirmed.
+    /// Waits for the next change. Lists again if a list must be confirmed.
     async fn change(&mut self) -> WatcherChange<Value> {
         loop {
             let list_again = self.names.as_ref().and_then(Names::list_again);
@@ -95,7 +91,7 @@ impl CollectionFollower {
         }
     }
 
-    /// The update for the loop, if there is one.
+    /// Converts a change to an update for the loop, if it needs one.
     fn update(&mut self, change: WatcherChange<Value>) -> Option<Update> {
         let update = match change {
             WatcherChange::Begin => {
@@ -116,7 +112,7 @@ impl CollectionFollower {
                 };
                 Update::Listed(self.collection, exist)
             }
-            // One broken watch is normal.
+            // A single broken watch is normal.
             WatcherChange::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => {
                 return None;
             }

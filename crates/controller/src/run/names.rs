@@ -1,7 +1,7 @@
-//! Confirms a list that lacks more than half of the Nodes by a second list.
+//! Requires a second list before more than half of the Nodes are removed.
 //!
-//! An empty etcd, or another cluster's API server, answers with a list that is complete and empty. Without a second list
-//! the map would lose every Node, and with it agents with `--node-source map`.
+//! An API server with an empty etcd, or of another cluster, sends a complete and empty list.
+//! Without a second list the map, and agents with `--node-source map`, would lose every Node.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,15 +13,14 @@ use crate::state::Name;
 /// The time before a doubtful list is confirmed, as in agents.
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
-/// The names of the objects of one collection.
 #[derive(Debug)]
 pub(super) struct Names {
     known: BTreeSet<Name>,
     was_listed: bool,
     confirm: Duration,
-    /// When the first list ended that lacks more than half of what is known.
+    /// When the first list ended in which more than half of the known names are missing.
     doubted: Option<Instant>,
-    /// When to list again because of that.
+    /// When to list again to confirm it.
     list_again: Option<Instant>,
 }
 
@@ -44,7 +43,7 @@ impl Names {
         self.known.remove(name);
     }
 
-    /// Handles a complete list. Returns the names that exist: the listed ones, or the known ones if the list is in doubt.
+    /// Returns the names of a complete list, or the known names until the list is confirmed.
     pub(super) fn listed(&mut self, listed: BTreeSet<Name>, now: Instant) -> BTreeSet<Name> {
         let again = std::mem::replace(&mut self.was_listed, true);
         let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
@@ -70,12 +69,10 @@ impl Names {
         listed
     }
 
-    /// When to list again, once.
     pub(super) const fn list_again(&self) -> Option<Instant> {
         self.list_again
     }
 
-    /// Records that the list begins again.
     pub(super) const fn begins_again(&mut self) {
         self.list_again = None;
     }
@@ -91,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_of_nodes_is_believed_when_a_second_one_a_minute_later_is_empty_too() {
+    fn an_empty_list_of_nodes_is_used_when_a_second_list_a_minute_later_is_empty_too() {
         let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let all = names(&["n1", "n2", "n3"]);
         assert_eq!(nodes.listed(all.clone(), at(0)), all);
-        // Half may be missing, and a watch may delete any.
+        // Half of the Nodes may be missing in a list, and a watch may delete any Node.
         nodes.deleted(&(String::new(), "n3".to_owned()));
         assert_eq!(nodes.listed(names(&["n1"]), at(1)), names(&["n1"]));
         nodes.applied((String::new(), "n4".to_owned()));
@@ -109,18 +106,22 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_has_the_nodes_again_ends_the_doubt() {
+    fn a_list_that_has_the_nodes_again_resets_the_confirmation() {
         let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
         let all = names(&["n1", "n2", "n3"]);
         nodes.listed(all.clone(), start);
         nodes.listed(names(&[]), start);
         assert_eq!(nodes.listed(all.clone(), start), all);
         let later = start + CONFIRM * 2;
-        assert_eq!(nodes.listed(names(&[]), later), all, "another doubt");
+        assert_eq!(
+            nodes.listed(names(&[]), later),
+            all,
+            "the time starts again"
+        );
     }
 
     #[test]
-    fn the_first_list_is_believed() {
+    fn the_first_list_needs_no_confirmation() {
         let mut nodes = Names::new(CONFIRM);
         nodes.applied((String::new(), "n1".to_owned()));
         let none = names(&[]);

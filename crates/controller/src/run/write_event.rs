@@ -6,16 +6,16 @@ use serde_json::json;
 
 use crate::event_recorder::{EventWrite, Pending};
 
-/// Creates or updates it. An Event that the former leader has created is no error.
+/// Creates or updates an Event. It is no error if the former leader has created the Event.
 pub(super) async fn write_event(connection: &Connection, event: &Pending) -> Result<(), ApiError> {
     let namespace = &event.namespace;
     let all = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
     let done = match &event.write {
         EventWrite::Create(event) => connection.create(&all, &json!(event)).await,
         EventWrite::Series(series) => {
-            let one = format!("{all}/{}", event.name);
+            let path = format!("{all}/{}", event.name);
             let patch = json!({ "series": series });
-            connection.patch(&one, Patch::Merge, &patch).await
+            connection.patch(&path, Patch::Merge, &patch).await
         }
     };
     match done {

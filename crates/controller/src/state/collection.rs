@@ -2,29 +2,21 @@
 
 use crd::{GROUP, VERSION};
 
-/// A collection of objects that the controller follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
-    /// `v1` Nodes.
     Nodes,
-    /// `ClusterTopologyPolicy` objects.
     ClusterPolicies,
-    /// `TopologyPolicy` objects.
     Policies,
-    /// `TopologyDrain` objects.
     Drains,
-    /// `TopologyAgent` objects, which agents write.
     Agents,
-    /// `TopologyMap` objects, which this controller writes.
+    /// `TopologyMap` objects; only the controller writes them.
     Maps,
-    /// `v1` Services.
     Services,
-    /// `EndpointSlice` objects that Kubernetes' own controller does not make.
+    /// `EndpointSlice` objects that the controller of Kubernetes does not create.
     Slices,
 }
 
 impl Collection {
-    /// The collections that are always followed.
     pub const ALWAYS: [Self; 6] = [
         Self::Nodes,
         Self::ClusterPolicies,
@@ -62,7 +54,6 @@ impl Collection {
         }
     }
 
-    /// Group and version of its objects.
     pub(super) fn version(self) -> String {
         match self {
             Self::Nodes | Self::Services => "v1".to_owned(),
@@ -73,7 +64,6 @@ impl Collection {
         }
     }
 
-    /// The path of the whole collection.
     pub const fn all(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes",
@@ -87,8 +77,8 @@ impl Collection {
         }
     }
 
-    /// The label selector, percent-encoded: Services and slices that node proxies serve, and of slices those without
-    /// `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
+    /// The label selector, percent-encoded. Selects Services and slices that node proxies serve,
+    /// without the slices of `endpointslice-controller.k8s.io`.
     pub const fn selector(self) -> &'static str {
         match self {
             Self::Services => {

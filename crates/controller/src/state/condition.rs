@@ -9,7 +9,6 @@ use super::collection::Collection;
 use super::value::{list, name, number, put, text};
 use super::write::{Write, WriteKind};
 
-/// A condition without its time.
 pub(super) struct Verdict {
     kind: &'static str,
     status: &'static str,
@@ -32,7 +31,7 @@ impl Verdict {
         }
     }
 
-    /// The condition of `object` at `now`. It keeps its time while its status stays the same.
+    /// The condition of `object` at `now`. Keeps `lastTransitionTime` while the status is the same.
     pub(super) fn at(self, object: &Value, now: i64) -> Condition {
         let before = find(object.get("status"), self.kind);
         let same = before.filter(|before| text(before, "/status") == self.status);
@@ -83,5 +82,5 @@ pub(super) fn status_write(
 
 fn find<'s>(status: Option<&'s Value>, kind: &str) -> Option<&'s Value> {
     let mut conditions = list(status?, "/conditions").iter();
-    conditions.find(|one| text(one, "/type") == kind)
+    conditions.find(|condition| text(condition, "/type") == kind)
 }

@@ -11,7 +11,6 @@ use super::validate::ValidatedDrain;
 use super::value::number;
 use super::write::{Name, Write};
 
-/// The phase of a valid drain.
 fn phase_of(drain: &Drain, now: i64) -> DrainPhase {
     let ramp = i64::from(drain.ramp_seconds) * 1000;
     if now >= drain.expires {
@@ -36,12 +35,15 @@ pub(super) fn plan(
     let accepted = match (drain, phase) {
         (Err(fault), _) => Verdict::new("Accepted", "False", "Refused", fault.clone()),
         (Ok(_), DrainPhase::Expired) => {
-            let message = "it has ended; write a later expiresAt to renew it".to_owned();
+            let message = "the drain has expired; set a later expiresAt to renew it".to_owned();
             Verdict::new("Accepted", "True", "Expired", message)
         }
-        (Ok(_), DrainPhase::Ramping | DrainPhase::Active | DrainPhase::Refused) => {
-            Verdict::new("Accepted", "True", "Valid", "it is acted upon".to_owned())
-        }
+        (Ok(_), DrainPhase::Ramping | DrainPhase::Active | DrainPhase::Refused) => Verdict::new(
+            "Accepted",
+            "True",
+            "Valid",
+            "the drain is in effect".to_owned(),
+        ),
     };
     let (endpoints_drained, services_skipped) = counts(state, name, object, phase);
     let desired = DrainStatus {

@@ -1,30 +1,34 @@
-//! Writes hints on endpoints that no controller of Kubernetes writes hints on. Only with `--write-hints`.
+//! Writes hints on endpoints for which Kubernetes writes no hints. Only with `--write-hints`.
 //!
-//! # Whose slices
+//! # Which slices
 //!
-//! kube-controller-manager makes the slices of every Service with a selector, and writes their hints itself: the API
-//! server is not even asked for them. Those of `Endpoints` objects it mirrors; they have no zones, and are left too. What
-//! remains are slices of other writers, for Services without a selector.
+//! kube-controller-manager creates the slices of every Service with a selector, and writes their
+//! hints itself: the watch excludes these slices. Slices that it mirrors from `Endpoints` objects
+//! have no zones and are left alone, too. The remaining slices belong to other writers, for
+//! Services without a selector.
 //!
-//! # How it is written
+//! # How hints are written
 //!
-//! To the API server `endpoints` is one list: no writer can own the hints of a single endpoint, and server-side apply would
-//! have to declare every address as ours. So a merge patch sets the list as it was seen, with other hints, and names
-//! its `metadata.resourceVersion`: what changed meanwhile is a conflict, never undone. What was written once for the same
-//! endpoints is not written again, whatever the API server made of it.
+//! For the API server `endpoints` is one list: no writer can own the hints of a single endpoint,
+//! and server-side apply would have to declare every address as ours. So a merge patch sets the
+//! list as it was read, with new hints, and names `metadata.resourceVersion`: a change since then
+//! is a conflict and is never overwritten. The same hints are written only once for the same
+//! endpoints, whatever the API server stored.
 //!
-//! # Whose hints
+//! # Foreign hints
 //!
-//! `metadata.managedFields` names the last writer of the list. Hints are ours if we are the last writer, or if the last
-//! writer kept ours; all other hints are foreign. A Service is left alone from then on, and our hints are removed, when
-//! one of its slices
+//! `metadata.managedFields` names the last writer of the list. Hints are ours if we are the last
+//! writer, or if the last writer kept ours; all other hints are foreign. The controller leaves a
+//! Service alone, and removes our hints, if one of its slices
 //!
-//! - is mirrored, or its endpoints were applied (server-side apply: the writer that declares the list would find it changed);
-//! - has hints that are not ours;
-//! - has lost ours, or has others, in the very next generation after our write and with the same endpoints. A writer
-//!   of other endpoints without hints has only done its work, and they get hints again.
+//! - is mirrored, or its endpoints were applied (server-side apply: its writer would find the list
+//!   changed);
+//! - has foreign hints;
+//! - has lost or changed our hints in the first generation after our write, with the same
+//!   endpoints. A writer that changes the endpoints and drops the hints only updates its endpoints,
+//!   so these get hints again.
 //!
-//! That is forgotten when the Service no longer asks, and by another leader, who may try each slice once more.
+//! This ends when the Service no longer requests hints. A new leader may try each slice once more.
 
 mod decide;
 mod service;
@@ -49,16 +53,15 @@ use slice::{Group, Slice, Written};
 /// An Event to record about a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    /// The object, and the reason.
     pub key: Key,
-    /// The `metadata.uid` of the object, where it is known.
+    /// The `metadata.uid` of the object, if known.
     pub uid: Option<String>,
-    /// Milliseconds since 1970, for what the first look finds: the same for every leader.
+    /// Milliseconds since 1970, for Events of the first look: the same for every leader.
     pub since: Option<i64>,
     pub note: String,
 }
 
-/// The number of Services, by family, that have our hints, cannot have any, or are left to another writer.
+/// Number of Services, counted per family, by the state of their hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub written: usize,
@@ -66,7 +69,6 @@ pub struct Count {
     pub left: usize,
 }
 
-/// Services, the slices of other writers for them, and the hints that were written.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     listed: BTreeSet<Collection>,
@@ -92,16 +94,16 @@ impl Hints {
         let Some(slice) = Slice::read(object) else {
             return self.gone(collection, &name);
         };
-        let undone = |written: &Written| written.is_undone_by(&slice);
-        if self.written.get(&name).is_some_and(undone) {
+        let is_undone = |written: &Written| written.is_undone_by(&slice);
+        if self.written.get(&name).is_some_and(is_undone) {
             let by = slice.author.name();
             let why = format!("{by} changed the hints on EndpointSlice {}", name.1);
             self.left.insert(slice.group(), why);
             self.written.remove(&name);
         }
-        let is_news = self.slices.get(&name) != Some(&slice);
+        let is_changed = self.slices.get(&name) != Some(&slice);
         self.slices.insert(name, slice);
-        is_news
+        is_changed
     }
 
     /// Records a deletion. Returns whether the hints may differ.
@@ -121,20 +123,17 @@ impl Hints {
         }
     }
 
-    /// Records that the first list of a collection is complete.
     pub(super) fn listed(&mut self, collection: Collection) {
         self.listed.insert(collection);
     }
 
-    /// Records a write and the response of the API server.
-    pub(super) fn wrote(&mut self, asked: &Value, answer: &Value) {
+    pub(super) fn wrote(&mut self, body: &Value, answer: &Value) {
         if let Some(slice) = Slice::read(answer) {
-            let written = Written::new(value::list(asked, "/endpoints").to_vec(), slice);
+            let written = Written::new(value::list(body, "/endpoints").to_vec(), slice);
             self.written.insert(value::name(answer), written);
         }
     }
 
-    /// Forgets which hints this replica has written.
     pub(super) fn forget(&mut self) {
         self.changes.clear();
         self.written.clear();
@@ -142,7 +141,7 @@ impl Hints {
         self.states.clear();
     }
 
-    /// Whether any Service asks for hints that depend on Nodes.
+    /// Whether any Service requests hints that depend on Nodes.
     pub(super) fn needs_zones(&self) -> bool {
         let mut all = self.services.values();
         all.any(|service| service.wanted == HintMode::Auto)
@@ -192,21 +191,20 @@ impl Hints {
 
     fn news(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<News> {
         let known = self.services.get(service)?;
-        let (word, note) = match (&decision.left, &decision.event) {
+        let (reason, note) = match (&decision.left, &decision.event) {
             _ if decision.state == HintState::Dealing => return None,
             (Some(why), _) => (HINTS_LEFT, format!("no hints are written: {why}")),
             (None, Some(event)) => (event.reason(), event.to_string()),
             (None, None) => return None,
         };
         Some(News {
-            key: (ObjectName::new(&*service.0, &*service.1), word),
+            key: (ObjectName::new(&*service.0, &*service.1), reason),
             uid: None,
             since: is_first.then_some(known.created),
             note,
         })
     }
 
-    /// Returns the writes, as of the last look.
     pub(super) fn plan(&self) -> Vec<Write> {
         let writes = self.changes.iter();
         writes
@@ -229,12 +227,12 @@ impl Hints {
         })
     }
 
-    /// The decisions, once the first lists are complete.
+    /// The decisions; none before the first lists are complete.
     fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, Decision)> {
         let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
         if Collection::FOR_HINTS
             .iter()
-            .all(|one| self.listed.contains(one))
+            .all(|collection| self.listed.contains(collection))
         {
             for (name, slice) in &self.slices {
                 groups.entry(slice.group()).or_default().push((name, slice));

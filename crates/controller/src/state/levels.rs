@@ -1,4 +1,4 @@
-//! The condition `LevelsKnown` of a policy: whether some Node has each label that it uses.
+//! The condition `LevelsKnown` of a policy: whether each label that it uses is on some Node.
 
 use serde_json::Value;
 use topology_core::model::ObjectName;
@@ -11,10 +11,9 @@ use super::validate::ValidatedPolicy;
 use super::value::{list, text};
 use crate::event_recorder::{LEVEL_UNKNOWN, LEVELS_KNOWN};
 
-/// The condition of a policy that is about its labels.
 const CONDITION: &str = "LevelsKnown";
 
-/// Whether some Node has each label that a policy uses.
+/// The condition `LevelsKnown`; true while no Node is observed.
 pub(super) fn condition(
     state: &Observed,
     collection: Collection,
@@ -31,46 +30,44 @@ pub(super) fn condition(
         (true, Collection::ClusterPolicies) => {
             "the policy is not applied until a Node has a label of its levels"
         }
-        (true, _) => "it refuses every client until a Node has a label of its levels",
-        (false, _) => "what the policy says of that label has no effect until a Node has it",
+        (true, _) => "the policy refuses every client until a Node has a label of its levels",
+        (false, _) => "the rules for this label have no effect until a Node has it",
     };
     let message = format!("no Node has the label {unknown}{meant}; {consequence}");
     Verdict::new(CONDITION, "False", Levels::LevelUnknown.as_str(), message)
 }
 
-/// The Event about a `ClusterTopologyPolicy` whose condition became false, or true again, by the write of `after`.
-/// Policies of a namespace have none: the Events of their Services report it.
+/// The Event about a `ClusterTopologyPolicy` whose condition changes with the write of `after`. A
+/// `TopologyPolicy` has no such Event, because the Events of its Services report the problem.
 pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Option<News> {
-    let (was, is) = (written(before), written(after)?);
-    let status = |one: &Value| text(one, "/status") == "True";
-    let was_known = was.is_none_or(status);
-    if collection != Collection::ClusterPolicies || was_known == status(is) {
+    let (was, new) = (written(before), written(after)?);
+    let is_true = |condition: &Value| text(condition, "/status") == "True";
+    let was_known = was.is_none_or(is_true);
+    if collection != Collection::ClusterPolicies || was_known == is_true(new) {
         return None;
     }
-    let word = if was_known {
+    let reason = if was_known {
         LEVEL_UNKNOWN
     } else {
         LEVELS_KNOWN
     };
     Some(News {
-        key: (ObjectName::new("", text(after, "/metadata/name")), word),
+        key: (ObjectName::new("", text(after, "/metadata/name")), reason),
         since: None,
-        note: text(is, "/message").to_owned(),
+        note: text(new, "/message").to_owned(),
         uid: Some(text(after, "/metadata/uid").to_owned()),
     })
 }
 
 fn written(object: &Value) -> Option<&Value> {
     let mut conditions = list(object, "/status/conditions").iter();
-    conditions.find(|one| text(one, "/type") == CONDITION)
+    conditions.find(|condition| text(condition, "/type") == CONDITION)
 }
 
-/// Whether Nodes have the labels that a policy uses: the reason of its condition `LevelsKnown`.
+/// The reason of the condition `LevelsKnown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Levels {
-    /// Some Node has each.
     Known,
-    /// No Node has one of them.
     LevelUnknown,
 }
 

@@ -1,6 +1,6 @@
-//! Plans the `TopologyMap` shards: the Nodes in each, and what it holds about them.
+//! Plans the `TopologyMap` shards: the Nodes of each shard, and their data.
 //!
-//! A Node stays in its shard, so that a Node that is added or deleted changes one shard only.
+//! A Node stays in its shard, so that a new or deleted Node changes one shard only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,13 @@ use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
 use super::write::{Name, Write, WriteKind};
 
-/// The writes of the map.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The shards that differ.
     pub(super) writes: Vec<Write>,
-    /// Nodes that the API server would refuse, and why: each would block the others of its shard.
+    /// Nodes that the API server would refuse, and why. They would block the write of their shard.
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-/// Compares the observed shards with the desired ones.
 pub(super) fn plan(state: &Observed) -> Plan {
     let keys = keys(state);
     let mut plan = Plan::default();
@@ -37,24 +34,28 @@ pub(super) fn plan(state: &Observed) -> Plan {
     plan
 }
 
-/// The labels that the map holds: those that policies, drains and the command line use. If there are more than fit, those
-/// of administrators come first; then each namespace gets one in turn, so that a namespace with many displaces only its
-/// own.
+/// The keys of the labels in the map: those of policies, drains and the command line. If there are
+/// more than fit, keys of administrators come first. Then each namespace gets one key in turn, so
+/// that a namespace with many keys displaces only its own.
 fn keys(state: &Observed) -> Vec<String> {
-    let mut sure: BTreeSet<String> = state.extra_keys.clone();
-    sure.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
-    sure.extend(state.drains.values().filter_map(ValidatedDrain::label));
+    let mut of_administrators: BTreeSet<String> = state.extra_keys.clone();
+    of_administrators.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
+    of_administrators.extend(state.drains.values().filter_map(ValidatedDrain::label));
     let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (namespace, key) in used(state, Collection::Policies) {
         namespaces.entry(namespace).or_default().insert(key);
     }
     let most = MAX_KEYS - REQUIRED_KEYS.len();
-    let mut chosen: BTreeSet<String> = sure.into_iter().filter(is_special).take(most).collect();
+    let mut chosen: BTreeSet<String> = of_administrators
+        .into_iter()
+        .filter(is_special)
+        .take(most)
+        .collect();
     while chosen.len() < most && !namespaces.is_empty() {
         for keys in namespaces.values_mut() {
-            // A label that is chosen already costs the namespace nothing.
-            let mut left = std::iter::from_fn(|| keys.pop_first());
-            let next = left.find(|key| is_special(key) && !chosen.contains(key));
+            // Skips keys that are chosen already, so that they do not use up a turn.
+            let mut remaining = std::iter::from_fn(|| keys.pop_first());
+            let next = remaining.find(|key| is_special(key) && !chosen.contains(key));
             if chosen.len() < most {
                 chosen.extend(next);
             }
@@ -79,7 +80,7 @@ fn used(state: &Observed, collection: Collection) -> impl Iterator<Item = (Strin
     })
 }
 
-/// The Nodes of each shard.
+/// Assigns the Nodes to shards.
 fn shards(state: &Observed) -> Vec<BTreeSet<&str>> {
     let mut shards: Vec<BTreeSet<&str>> = Vec::new();
     let mut placed = BTreeSet::new();
@@ -126,16 +127,16 @@ fn write(
 ) -> Option<Write> {
     let name = name(number);
     let before = state.objects.get(&(Collection::Maps, name.clone()));
-    let taken = before.and_then(|before| before.pointer("/spec/nodes"));
+    let accepted = before.and_then(|before| before.pointer("/spec/nodes"));
     let mut entries: BTreeMap<String, MapNode> = BTreeMap::new();
     for node in nodes {
         let Some(place) = state.nodes.get(*node) else {
             continue;
         };
         let entry = entry(place, keys);
-        let is_taken = taken.and_then(|taken| taken.get(*node)) == Some(&json!(entry));
-        // The API server has accepted this entry before.
-        let fault = if is_taken {
+        let is_accepted = accepted.and_then(|nodes| nodes.get(*node)) == Some(&json!(entry));
+        // Entries that the API server has accepted need no check.
+        let fault = if is_accepted {
             None
         } else {
             map_node_fault(&entry)
@@ -166,8 +167,8 @@ fn write(
         "spec": spec,
     });
     let was_in_map = |key: &String| {
-        let before = before.map(|before| list(before, "/spec/keys"));
-        before.is_some_and(|before| before.iter().any(|one| one == key))
+        let keys = before.map(|before| list(before, "/spec/keys"));
+        keys.is_some_and(|keys| keys.iter().any(|known| known == key))
     };
     Some(Write {
         collection: Collection::Maps,
@@ -184,7 +185,7 @@ fn entry(place: &Place, keys: &[String]) -> MapNode {
     MapNode {
         v: keys.iter().map(|key| value(key).to_owned()).collect(),
         ips: addresses.map(ToString::to_string).collect(),
-        // A kubelet may write any number.
+        // A kubelet may report any number.
         cpu_milli: place.cpu_milli.min(MAX_NODE_CPU_MILLI),
         ready: place.ready,
     }

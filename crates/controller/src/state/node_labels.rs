@@ -1,7 +1,7 @@
-//! Counts the labels of Nodes, and suggests a label for one that no Node has.
+//! Counts the labels of Nodes, and suggests a label in place of one that no Node has.
 //!
-//! Policies of every namespace are compared with it at each plan, so labels are counted when a Node changes, and a label
-//! that no Node has is compared with all others once.
+//! Each plan checks the labels of all policies. So labels are counted when a Node changes, and a
+//! label that no Node has is compared with all others only once.
 
 use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,17 +14,16 @@ use super::collection::Collection;
 use super::validate::ValidatedPolicy;
 use super::write::Name;
 
-/// The labels that Nodes have; an empty value counts as none.
+/// The labels of Nodes; a label with an empty value counts as missing.
 #[derive(Debug, Default)]
 pub(super) struct NodeLabels {
-    /// The number of Nodes with each label.
     count: BTreeMap<Arc<str>, usize>,
-    /// What was most likely meant by each label that a policy uses and no Node has.
+    /// The most similar label, for each label that a policy uses and no Node has.
     pub(super) meant: HashMap<String, Option<String>>,
 }
 
 impl NodeLabels {
-    /// Counts the labels `new` of a Node in place of `old`.
+    /// Replaces the labels `old` of a Node by `new`.
     pub(super) fn replace(&mut self, old: Option<&Labels>, new: Option<&Labels>) {
         let mut is_changed = false;
         for key in keys(new) {
@@ -47,7 +46,6 @@ impl NodeLabels {
         }
     }
 
-    /// Whether some Node has the label.
     pub(super) fn has(&self, key: &str) -> bool {
         self.count.contains_key(key)
     }
@@ -58,7 +56,7 @@ impl NodeLabels {
         labels.find(|key| !self.has(key))
     }
 
-    /// Finds what was meant by the labels of these policies that no Node has, and forgets those of other policies.
+    /// Finds a suggestion for each label of these policies that no Node has; removes all others.
     pub(super) fn suggest_for(
         &mut self,
         policies: Values<'_, (Collection, Name), ValidatedPolicy>,
@@ -73,7 +71,7 @@ impl NodeLabels {
         }
     }
 
-    /// Whether every client would be refused, because no Node has a label of the levels of a hard policy.
+    /// Whether the policy refuses every client: it is hard, and no Node has a label of its levels.
     pub(super) fn refuses_everywhere(&self, policy: &ValidatedPolicy) -> bool {
         let mut boundary = policy.boundary.iter().flatten();
         policy.boundary.is_some() && !boundary.any(|key| self.has(key))

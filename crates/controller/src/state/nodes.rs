@@ -11,7 +11,6 @@ use super::validate::read;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     pub labels: Labels,
-    /// Its internal addresses.
     pub addresses: Vec<IpAddr>,
     /// Allocatable CPU in thousandths.
     pub cpu_milli: u64,
@@ -23,7 +22,6 @@ impl Place {
         &self.labels
     }
 
-    /// Converts it for the allocator of hints.
     pub(super) fn node(&self, name: &str) -> Node {
         Node {
             labels: self.labels.clone(),
@@ -34,7 +32,7 @@ impl Place {
     }
 }
 
-/// Reads a Node with the code that agents use.
+/// Reads a Node with the code of the agents.
 pub(super) fn place(object: &Value) -> Place {
     let read = read(object, None);
     let node = read.as_ref().and_then(|read| read.snapshot.nodes().next());

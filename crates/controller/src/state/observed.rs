@@ -1,4 +1,4 @@
-//! The objects that were read, and what is derived from each of them once.
+//! The observed objects, and data that is derived once from each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,27 +13,23 @@ use super::validate::{ValidatedDrain, ValidatedPolicy};
 use super::value;
 use super::write::Name;
 
-/// The objects that were read.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Labels that the map holds besides those that policies and drains use.
+    /// Keys of labels that the map holds besides those that policies and drains use.
     pub(super) extra_keys: BTreeSet<String>,
     pub(super) nodes: BTreeMap<String, Place>,
-    /// The labels of all Nodes.
     pub(super) labels: NodeLabels,
-    /// Policies, drains and maps as they were read.
     pub(super) objects: BTreeMap<(Collection, Name), Value>,
     pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
     /// The generation of each policy, and when it was first read, in milliseconds since 1970.
     pub(super) generations: BTreeMap<(Collection, Name), (u64, i64)>,
     pub(super) drains: BTreeMap<Name, ValidatedDrain>,
     pub(super) reports: Reports,
-    /// The number of Nodes that the selectors of policies choose.
+    /// Number of Nodes that each selector of a policy matches.
     pub(super) chosen: SelectedNodes,
 }
 
 impl Observed {
-    /// Validates policies and drains that changed.
     pub(super) fn validate(&mut self, now: i64) {
         for (key, object) in &self.objects {
             match key.0 {
@@ -67,7 +63,7 @@ impl Observed {
         self.labels.suggest_for(self.policies.values());
     }
 
-    /// The objects of a collection that is kept whole.
+    /// The objects of a collection whose objects are kept completely.
     pub(super) fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {
         let all = self.objects.iter();
         all.filter(move |((of, _), _)| *of == collection)

@@ -1,8 +1,9 @@
-//! The status of a policy: whether it is valid, on how many Nodes it is in force, and which Services fall back.
+//! The status of a policy: whether it is valid, on how many Nodes it is in force, and which
+//! Services fall back.
 //!
-//! A report names only the policies that decide for a Service on its node. If a report does not name a policy, the policy
-//! decides nothing there, or the agent has read it and not reported yet. The two look the same until every agent has had
-//! the time for a report ([`every_report`]).
+//! A report names only policies that decide for a Service on its node. If a report does not name a
+//! policy, the policy decides nothing there, or the agent has not reported it yet. The controller
+//! can distinguish the two after every agent had time for a report ([`every_report`]).
 
 use std::collections::BTreeSet;
 
@@ -21,10 +22,9 @@ use super::validate::ValidatedPolicy;
 use super::value::{list, number, text};
 use super::write::{Name, Write};
 
-/// The number of Services that a message names.
+/// Limit of Services that a message names.
 const NAMED: usize = 3;
 
-/// The name of the policy in an object.
 pub(super) fn id(name: &Name) -> PolicyName {
     let (namespace, name) = name;
     if namespace.is_empty() {
@@ -34,8 +34,8 @@ pub(super) fn id(name: &Name) -> PolicyName {
     }
 }
 
-/// Returns the write of the status, if it differs, and whether time alone may change it. `since`: when its present
-/// generation was first read.
+/// Returns the write of the status, if it differs, and whether time alone may change the status.
+/// `since`: when the current generation was first read.
 pub(super) fn plan(
     state: &Observed,
     collection: Collection,
@@ -67,16 +67,18 @@ pub(super) fn plan(
     ];
     let last = fallbacks
         .iter()
-        .max_by_key(|one| (&one.since, &one.service));
+        .max_by_key(|fallback| (&fallback.since, &fallback.service));
     let before = || {
         let before = object.pointer("/status/lastTransition")?;
         serde_json::from_value(before.clone()).ok()
     };
     let desired = PolicyStatus {
-        conditions: conditions.map(|one| one.at(object, now)).into(),
+        conditions: conditions.map(|condition| condition.at(object, now)).into(),
         matched_services: force.services,
         programmed_nodes: format!("{}/{}", force.current, force.expected()),
-        last_transition: last.map(|one| last_transition(one)).or_else(before),
+        last_transition: last
+            .map(|fallback| last_transition(fallback))
+            .or_else(before),
     };
     let write = status_write(collection, object, &desired);
     (write, force.waits())
@@ -91,21 +93,19 @@ fn last_transition(fallback: &Fallback) -> LastTransition {
     }
 }
 
-/// The nodes on which a policy is in force.
 struct InForce {
-    /// Nodes that its selector chooses.
     nodes: NodeCount,
-    /// Nodes that report that it decides for a Service there.
+    /// Nodes that report the policy, because it decides for a Service there.
     naming: usize,
-    /// Those of them that use its present generation.
+    /// Nodes of these that use the current generation.
     current: usize,
     services: u64,
-    /// Whether every agent had the time to report it.
+    /// Whether every agent had time to report the policy.
     is_settled: bool,
 }
 
 impl InForce {
-    /// `age`: milliseconds since the present generation was first read.
+    /// `age`: milliseconds since the current generation was first read.
     fn of(
         state: &Observed,
         id: &PolicyName,
@@ -114,8 +114,8 @@ impl InForce {
         age: i64,
     ) -> Self {
         let generation = number(object, "/metadata/generation");
-        let patience = every_report(state.nodes.len() as u64).as_millis();
-        let is_late = u128::try_from(age).is_ok_and(|age| age >= patience);
+        let report_time = every_report(state.nodes.len() as u64).as_millis();
+        let is_late = u128::try_from(age).is_ok_and(|age| age >= report_time);
         let mut force = Self {
             nodes: state.chosen.of(selector),
             naming: 0,
@@ -134,12 +134,11 @@ impl InForce {
         force
     }
 
-    /// Nodes whose agents do not report.
     fn silent(&self) -> usize {
         self.nodes.all.saturating_sub(self.nodes.reporting)
     }
 
-    /// Nodes on which it decides, and nodes without a report.
+    /// Nodes on which the policy decides, and nodes without a report.
     fn expected(&self) -> usize {
         if self.is_settled {
             self.naming + self.silent()
@@ -148,7 +147,7 @@ impl InForce {
         }
     }
 
-    /// Whether some node may not have reported it yet.
+    /// Whether some node may not have reported the policy yet.
     fn waits(&self) -> bool {
         !self.is_settled && self.naming < self.nodes.all
     }
@@ -166,9 +165,9 @@ impl InForce {
         };
         let current = self.current;
         let message = if reason == Reach::DecidesNothing {
-            format!("no node reports that it decides for a Service; {reporting} of {all} report")
+            format!("the policy decides for no Service; {reporting} of {all} nodes report")
         } else {
-            format!("{current} of {expected} nodes act by it; {reporting} report")
+            format!("{current} of {expected} nodes use the policy; {reporting} report")
         };
         Verdict::new("Programmed", reason.status(), reason.as_str(), message)
     }
@@ -177,17 +176,16 @@ impl InForce {
 /// The reason of the condition `Programmed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// There is no Node.
+    /// The selector matches no Node.
     NoNodes,
-    /// No agent reports.
     NoReports,
-    /// Every agent reported, and it decides for no Service.
+    /// Every agent had time to report, and the policy decides for no Service.
     DecidesNothing,
-    /// It decides on nodes that do not report its generation yet.
+    /// Some nodes do not report the current generation yet.
     Pending,
-    /// It decides on every node, and all report its generation.
+    /// The policy decides on every node, and all report the current generation.
     EveryNode,
-    /// All nodes on which it decides report its generation.
+    /// All nodes on which the policy decides report the current generation.
     WhereItDecides,
 }
 
@@ -212,22 +210,23 @@ impl Reach {
     }
 }
 
-/// Whether the status says that this generation is in force. It stays so while Services are added and deleted.
+/// Whether the status already reports this generation as in force.
 fn was_programmed(object: &Value, generation: u64) -> bool {
     let mut conditions = list(object, "/status/conditions").iter();
-    conditions.any(|one| {
-        text(one, "/type") == "Programmed"
-            && text(one, "/status") == "True"
-            && number(one, "/observedGeneration") == generation
+    conditions.any(|condition| {
+        text(condition, "/type") == "Programmed"
+            && text(condition, "/status") == "True"
+            && number(condition, "/observedGeneration") == generation
     })
 }
 
 fn degraded(fallbacks: &[&Fallback]) -> Verdict {
     let Some(first) = fallbacks.first() else {
-        let message = "every Service gets what it asks".to_owned();
+        let message = "every Service gets what the policy requests".to_owned();
         return Verdict::new("Degraded", "False", "AsAsked", message);
     };
-    let services: BTreeSet<&ObjectName> = fallbacks.iter().map(|one| &one.service).collect();
+    let services: BTreeSet<&ObjectName> =
+        fallbacks.iter().map(|fallback| &fallback.service).collect();
     let named: Vec<String> = services
         .iter()
         .take(NAMED)
@@ -238,7 +237,10 @@ fn degraded(fallbacks: &[&Fallback]) -> Verdict {
     if more > 0 {
         message.extend([format!(" and {more} more")]);
     }
-    let reasons: BTreeSet<&str> = fallbacks.iter().map(|one| one.reason.as_str()).collect();
+    let reasons: BTreeSet<&str> = fallbacks
+        .iter()
+        .map(|fallback| fallback.reason.as_str())
+        .collect();
     let reason = reasons.first().copied().unwrap_or(first.reason.as_str());
     let message = format!(
         "{message}: {}",

@@ -10,24 +10,23 @@ use topology_core::model::PolicyName;
 
 use crate::event_recorder::{self, Key, ServiceFallback};
 
-/// The reports of all nodes, with an index, so that a policy or drain need not read all of them.
+/// The reports of all nodes, indexed so that a policy or drain need not read all of them.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     by_node: BTreeMap<String, AgentStatus>,
     policies: BTreeMap<PolicyName, BTreeMap<String, PolicyInUse>>,
     drains: BTreeMap<String, BTreeMap<String, DrainInUse>>,
-    /// The fallbacks of each policy by node.
     fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
 }
 
-/// Reads the status of a `TopologyAgent`: the status, if there is one that can be read, and the part that cannot be read.
+/// Returns the status of a `TopologyAgent`, if it can be read, and which part cannot be read.
 pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     let Some(written) = object.get("status") else {
         return (None, None);
     };
     let status: AgentStatus = match serde_json::from_value(written.clone()) {
         Ok(status) => status,
-        Err(error) => return (None, Some(format!("nothing of it can be read: {error}"))),
+        Err(error) => return (None, Some(format!("the report cannot be read: {error}"))),
     };
     let unread = unread(written, &status).map(|unread| {
         let version = &status.version;
@@ -36,7 +35,6 @@ pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     (Some(status), unread)
 }
 
-/// Names the parts of a report that were skipped.
 fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
     let lists = [
         ("policies", status.policies.len()),
@@ -51,13 +49,13 @@ fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
         })
         .collect();
     if status.phase == AgentPhase::Unknown {
-        parts.push("its phase is not known".to_owned());
+        parts.push("the phase is unknown".to_owned());
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 impl Reports {
-    /// Records a node's report; none = it has none. Returns whether it differs from the last.
+    /// Records the report of a node, or removes it. Returns whether it differs from the last.
     pub(super) fn set(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
         if self.by_node.get(node) == status.as_ref() {
             return false;
@@ -72,28 +70,24 @@ impl Reports {
         true
     }
 
-    /// Adds a report to the indexes, or removes it.
-    fn index(&mut self, node: &str, status: &AgentStatus, comes: bool) {
-        for one in &status.policies {
-            let told = comes.then(|| one.clone());
-            put(&mut self.policies, &one.policy, node, told);
+    fn index(&mut self, node: &str, status: &AgentStatus, is_added: bool) {
+        for policy in &status.policies {
+            let report = is_added.then(|| policy.clone());
+            put(&mut self.policies, &policy.policy, node, report);
         }
-        for one in &status.drains {
-            put(
-                &mut self.drains,
-                &one.name,
-                node,
-                comes.then(|| one.clone()),
-            );
+        for drain in &status.drains {
+            let report = is_added.then(|| drain.clone());
+            put(&mut self.drains, &drain.name, node, report);
         }
         let mut fallbacks: BTreeMap<&PolicyName, Vec<Fallback>> = BTreeMap::new();
-        for one in &status.fallbacks {
-            if let Some(policy) = &one.policy {
-                fallbacks.entry(policy).or_default().push(one.clone());
+        for fallback in &status.fallbacks {
+            if let Some(policy) = &fallback.policy {
+                fallbacks.entry(policy).or_default().push(fallback.clone());
             }
         }
-        for (policy, told) in fallbacks {
-            put(&mut self.fallbacks, policy, node, comes.then_some(told));
+        for (policy, reported) in fallbacks {
+            let report = is_added.then_some(reported);
+            put(&mut self.fallbacks, policy, node, report);
         }
     }
 
@@ -113,19 +107,18 @@ impl Reports {
         self.policies.get(policy).into_iter().flatten()
     }
 
-    /// The reports about a drain.
     pub(super) fn of_drain(&self, name: &str) -> impl Iterator<Item = &DrainInUse> {
         let nodes = self.drains.get(name).into_iter();
         nodes.flat_map(BTreeMap::values)
     }
 
-    /// The Services that get something else than the policy requests, on any node.
+    /// The fallbacks of Services under a policy, on any node.
     pub(super) fn fallbacks_of(&self, policy: &PolicyName) -> impl Iterator<Item = &Fallback> {
         let nodes = self.fallbacks.get(policy).into_iter();
         nodes.flat_map(BTreeMap::values).flatten()
     }
 
-    /// The fallbacks of all Nodes, and whether the reports had room for all of them.
+    /// The fallbacks of all Nodes, and whether the reports hold all of them.
     pub(super) fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
         let (mut all, mut complete) = (BTreeMap::<Key, ServiceFallback>::new(), true);
         for status in self.by_node.values() {
@@ -164,11 +157,11 @@ fn put<K: Ord + Clone, V>(
     index: &mut BTreeMap<K, BTreeMap<String, V>>,
     key: &K,
     node: &str,
-    told: Option<V>,
+    report: Option<V>,
 ) {
     let nodes = index.entry(key.clone()).or_default();
-    match told {
-        Some(told) => drop(nodes.insert(node.to_owned(), told)),
+    match report {
+        Some(report) => drop(nodes.insert(node.to_owned(), report)),
         None => drop(nodes.remove(node)),
     }
     if nodes.is_empty() {

@@ -1,4 +1,4 @@
-//! Counts the Nodes that the selectors of policies choose, once for each selector.
+//! Counts the Nodes that the selectors of policies match, once for each selector.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,15 +7,13 @@ use topology_core::model::Selector;
 use super::nodes::Place;
 use super::report::Reports;
 
-/// The numbers of Nodes that selectors choose, kept until a Node or the set of reporting Nodes changes.
+/// Node counts by selector, kept until a Node or the set of reporting Nodes changes.
 #[derive(Debug, Default)]
 pub(super) struct SelectedNodes(HashMap<Selector, NodeCount>);
 
-/// The number of Nodes that a selector chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct NodeCount {
     pub(super) all: usize,
-    /// Those whose agents report.
     pub(super) reporting: usize,
 }
 
@@ -24,7 +22,7 @@ impl SelectedNodes {
         self.0.clear();
     }
 
-    /// Counts the Nodes of a selector, if they are not counted.
+    /// Counts the Nodes of a selector, if there is no count yet.
     pub(super) fn count(
         &mut self,
         nodes: &BTreeMap<String, Place>,

@@ -1,4 +1,4 @@
-//! What is planned for what is seen; and that what was written leaves nothing to plan.
+//! The writes of a state, and that nothing is left to write afterwards.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -46,14 +46,14 @@ fn report(node: &str, generation: u64) -> Value {
     })
 }
 
-/// The report of `n1`, where a Service gets something else than the policy asks.
-fn fallen() -> Value {
-    let mut fallen = report("n1", 2);
-    fallen["status"]["fallbacks"] = json!([{
+/// The report of `n1` with a fallback of a Service.
+fn fallback_report() -> Value {
+    let mut object = report("n1", 2);
+    object["status"]["fallbacks"] = json!([{
         "service": "shop/cart", "policy": "ClusterTopologyPolicy/near", "reason": "Panic",
         "from": "Prefer", "to": "Uniform", "since": "2026-11-21T19:00:00Z",
     }]);
-    fallen
+    object
 }
 
 fn drain(expires: &str) -> Value {
@@ -63,7 +63,7 @@ fn drain(expires: &str) -> Value {
     })
 }
 
-/// Does what is planned, as an API server would; returns the plan.
+/// Writes the plan as an API server would; returns the plan.
 fn settle(state: &mut State, now: i64) -> Vec<Write> {
     let writes = state.plan(now);
     for write in &writes {
@@ -71,7 +71,7 @@ fn settle(state: &mut State, now: i64) -> Vec<Write> {
         object["metadata"]["resourceVersion"] = "1".into();
         state.exists(write.collection, object);
     }
-    assert_eq!(state.plan(now), [], "what was written is not written again");
+    assert_eq!(state.plan(now), [], "nothing is written twice");
     writes
 }
 
@@ -82,12 +82,15 @@ fn status_of<'v>(state: &'v State, collection: Collection, name: &str) -> &'v Va
 
 fn condition(status: &Value, kind: &str) -> [String; 3] {
     let conditions = status["conditions"].as_array().unwrap();
-    let found = conditions.iter().find(|one| one["type"] == kind).unwrap();
+    let found = conditions
+        .iter()
+        .find(|condition| condition["type"] == kind)
+        .unwrap();
     ["status", "reason", "message"].map(|field| found[field].as_str().unwrap().to_owned())
 }
 
 #[test]
-fn a_heartbeat_matters_to_nobody_and_a_label_does() {
+fn a_heartbeat_changes_nothing_and_a_label_changes_the_map() {
     let mut state = State::default();
     assert!(state.exists(Collection::Nodes, node("n1", "a", true)));
     settle(&mut state, NOW);
@@ -107,7 +110,7 @@ fn a_heartbeat_matters_to_nobody_and_a_label_does() {
 }
 
 #[test]
-fn the_map_tells_the_labels_that_anything_looks_at() {
+fn the_map_holds_the_labels_that_policies_and_flags_use() {
     let mut state = State::new(["example.com/row".to_owned()]);
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
@@ -126,7 +129,7 @@ fn the_map_tells_the_labels_that_anything_looks_at() {
 }
 
 #[test]
-fn d13_a_namespace_with_many_labels_pushes_no_others_out_of_the_map() {
+fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
     let mut state = State::new(["example.com/row".to_owned()]);
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
@@ -153,13 +156,16 @@ fn d13_a_namespace_with_many_labels_pushes_no_others_out_of_the_map() {
         .as_array()
         .unwrap();
     assert_eq!(keys.len(), 32);
-    for real in ["example.com/rack", "example.com/row", "zzz.example/shelf"] {
-        assert!(keys.iter().any(|key| key == real), "{real}: {keys:?}");
+    for expected in ["example.com/rack", "example.com/row", "zzz.example/shelf"] {
+        assert!(
+            keys.iter().any(|key| key == expected),
+            "{expected}: {keys:?}"
+        );
     }
 }
 
 #[test]
-fn a_policy_is_programmed_when_every_node_that_it_is_for_acts_by_it() {
+fn a_policy_is_programmed_when_every_selected_node_uses_it() {
     let mut state = State::default();
     for name in ["n1", "n2"] {
         state.exists(Collection::Nodes, node(name, "a", true));
@@ -182,7 +188,7 @@ fn a_policy_is_programmed_when_every_node_that_it_is_for_acts_by_it() {
     settle(&mut state, NOW);
     assert_eq!(
         programmed(&state),
-        ["False", "Pending", "1 of 2 nodes act by it; 2 report"]
+        ["False", "Pending", "1 of 2 nodes use the policy; 2 report"]
     );
 
     state.exists(Collection::Agents, report("n2", 2));
@@ -195,7 +201,10 @@ fn a_policy_is_programmed_when_every_node_that_it_is_for_acts_by_it() {
     assert_eq!(status["matchedServices"], 7);
     let since = |kind: &str| {
         let conditions = status["conditions"].as_array().unwrap();
-        let found = conditions.iter().find(|one| one["type"] == kind).unwrap();
+        let found = conditions
+            .iter()
+            .find(|condition| condition["type"] == kind)
+            .unwrap();
         found["lastTransitionTime"].as_str().unwrap().to_owned()
     };
     assert_eq!(since("Accepted"), "2026-11-21T20:00:00Z");
@@ -203,7 +212,7 @@ fn a_policy_is_programmed_when_every_node_that_it_is_for_acts_by_it() {
 }
 
 #[test]
-fn a_count_alone_is_no_transition() {
+fn a_change_of_a_count_is_no_transition() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
@@ -218,11 +227,11 @@ fn a_count_alone_is_no_transition() {
 }
 
 #[test]
-fn a_fallback_degrades_the_policy_that_was_asked_and_is_remembered() {
+fn a_fallback_degrades_its_policy_and_is_kept_as_last_transition() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
-    state.exists(Collection::Agents, fallen());
+    state.exists(Collection::Agents, fallback_report());
     settle(&mut state, NOW);
     let degraded = |state: &State| {
         let status = status_of(state, Collection::ClusterPolicies, "near");
@@ -237,38 +246,41 @@ fn a_fallback_degrades_the_policy_that_was_asked_and_is_remembered() {
     assert_eq!(degraded(&state), (expected, last.clone()));
     state.exists(Collection::Agents, report("n1", 2));
     settle(&mut state, NOW);
-    let (condition, remembered) = degraded(&state);
-    assert_eq!((&*condition[0], remembered), ("False", last));
+    let (condition, kept) = degraded(&state);
+    assert_eq!((&*condition[0], kept), ("False", last));
 }
 
 #[test]
-fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
+fn a_fallback_that_two_nodes_report_begins_with_the_first_report() {
     let mut state = State::default();
-    let fallen = |node: &str, minute: u32, times: usize| {
-        let mut fallen = report(node, 2);
-        let one = json!({
+    let fallbacks = |node: &str, minute: u32, times: usize| {
+        let mut object = report(node, 2);
+        let fallback = json!({
             "service": "shop/cart", "reason": "Panic", "from": "Prefer", "to": "Uniform",
             "since": format!("2026-11-21T20:{minute:02}:00Z"),
         });
-        fallen["status"]["fallbacks"] = vec![one; times].into();
-        fallen
+        object["status"]["fallbacks"] = vec![fallback; times].into();
+        object
     };
-    state.exists(Collection::Agents, fallen("n1", 5, 1));
-    state.exists(Collection::Agents, fallen("n2", 1, 1));
+    state.exists(Collection::Agents, fallbacks("n1", 5, 1));
+    state.exists(Collection::Agents, fallbacks("n2", 1, 1));
     let (seen, complete) = state.fallbacks();
     let key = (ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
     assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
     assert!(complete);
-    state.exists(Collection::Agents, fallen("n2", 1, crd::MAX_FALLBACKS));
-    assert!(!state.fallbacks().1, "it may have no room for others");
-    let mut short = fallen("n2", 1, 1);
+    state.exists(Collection::Agents, fallbacks("n2", 1, crd::MAX_FALLBACKS));
+    assert!(
+        !state.fallbacks().1,
+        "the list is full, so others may be missing"
+    );
+    let mut short = fallbacks("n2", 1, 1);
     short["status"]["counts"] = json!({ "fallbacks": 2 });
     state.exists(Collection::Agents, short);
-    assert!(!state.fallbacks().1, "it had no room for the other");
+    assert!(!state.fallbacks().1, "the count is larger than the list");
 }
 
 #[test]
-fn a_policy_that_agents_would_refuse_is_not_accepted_in_their_words() {
+fn a_policy_that_agents_refuse_is_not_accepted_with_the_message_of_agents() {
     let mut state = State::default();
     state.exists(
         Collection::ClusterPolicies,
@@ -310,7 +322,7 @@ fn a_drain_ramps_is_active_expires_and_is_renewed() {
 }
 
 #[test]
-fn a_drain_beyond_72_hours_is_refused_until_it_is_near_enough() {
+fn a_drain_beyond_72_hours_is_refused_until_it_is_within_the_limit() {
     let mut state = State::default();
     state.exists(Collection::Drains, drain("2026-11-24T20:00:01Z"));
     settle(&mut state, NOW);
@@ -327,7 +339,7 @@ fn a_drain_beyond_72_hours_is_refused_until_it_is_near_enough() {
 }
 
 #[test]
-fn what_is_gone_from_a_list_is_found() {
+fn objects_that_are_missing_in_a_list_are_deleted() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
@@ -339,9 +351,9 @@ fn what_is_gone_from_a_list_is_found() {
     }
 }
 
-/// A policy that decides nothing on a node is not in that node's report.
+/// The report of a node does not name a policy that decides nothing there.
 #[test]
-fn a_node_that_does_not_name_a_policy_has_time_to_report_and_then_does_not_count() {
+fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() {
     let mut state = State::default();
     for name in ["n1", "n2"] {
         state.exists(Collection::Nodes, node(name, "a", true));
@@ -359,17 +371,21 @@ fn a_node_that_does_not_name_a_policy_has_time_to_report_and_then_does_not_count
         condition(status, "Programmed")
     };
     settle(&mut state, NOW);
-    let pending = ["False", "Pending", "1 of 2 nodes act by it; 2 report"];
+    let pending = ["False", "Pending", "1 of 2 nodes use the policy; 2 report"];
     assert_eq!(programmed(&state), pending);
     assert!(state.waits());
     settle(&mut state, NOW + 89_000);
     assert_eq!(programmed(&state), pending);
     settle(&mut state, NOW + 91_000);
-    let there = ["True", "WhereItDecides", "1 of 1 nodes act by it; 2 report"];
-    assert_eq!(programmed(&state), there);
+    let reported = [
+        "True",
+        "WhereItDecides",
+        "1 of 1 nodes use the policy; 2 report",
+    ];
+    assert_eq!(programmed(&state), reported);
     assert!(!state.waits());
 
-    // Another generation is seen: the node that named it before has to name that one.
+    // The policy has a new generation: the node that reported the old one must report the new one.
     let mut edited = near();
     edited["metadata"]["generation"] = 3.into();
     edited["status"] = status_of(&state, Collection::ClusterPolicies, "near").clone();
@@ -379,7 +395,7 @@ fn a_node_that_does_not_name_a_policy_has_time_to_report_and_then_does_not_count
     settle(&mut state, NOW + 900_000);
     assert_eq!(
         programmed(&state)[1..],
-        ["Pending", "0 of 1 nodes act by it; 2 report"]
+        ["Pending", "0 of 1 nodes use the policy; 2 report"]
     );
     state.exists(Collection::Agents, report("n1", 3));
     settle(&mut state, NOW + 901_000);
@@ -392,14 +408,15 @@ fn a_node_that_does_not_name_a_policy_has_time_to_report_and_then_does_not_count
         [
             "Unknown",
             "DecidesNothing",
-            "no node reports that it decides for a Service; 2 of 2 report"
+            "the policy decides for no Service; 2 of 2 nodes report"
         ]
     );
 }
 
-/// Review M5: a kubelet that writes more than a million processors blocked the 500 Nodes of its shard.
+/// Review M5: a kubelet that reported more than a million processors blocked the 500 Nodes of its
+/// shard.
 #[test]
-fn a_node_with_more_processors_than_the_map_can_tell_has_the_most_that_it_can() {
+fn the_cpu_of_a_node_is_limited_to_the_maximum_of_the_map() {
     let mut state = State::default();
     let mut huge = node("huge", "a", true);
     huge["status"]["allocatable"]["cpu"] = "1000001".into();
@@ -414,33 +431,33 @@ fn a_node_with_more_processors_than_the_map_can_tell_has_the_most_that_it_can() 
 }
 
 #[test]
-fn a_node_that_the_api_server_would_not_take_is_left_out_and_the_others_are_told() {
+fn a_node_that_the_api_server_would_refuse_is_left_out_of_the_map() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
-    // No API server has such a label; one of a later version may.
+    // A later API server may accept such a label.
     let place = Place {
         labels: [("topology.kubernetes.io/zone".into(), "not a value".into())]
             .into_iter()
             .collect(),
         ..Place::default()
     };
-    state.observed.nodes.insert("odd".to_owned(), place);
+    state.observed.nodes.insert("invalid".to_owned(), place);
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     let nodes = state.observed.objects[&key]["spec"]["nodes"]
         .as_object()
         .unwrap();
     assert_eq!(nodes.keys().collect::<Vec<_>>(), ["n1"]);
-    let why = &state.left_out()["odd"];
+    let why = &state.left_out()["invalid"];
     assert!(why.starts_with("v[0]: "), "{why}");
 }
 
 #[test]
-fn a_report_that_is_taken_back_leaves_nothing_behind() {
+fn a_deleted_report_leaves_no_entries() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
-    state.exists(Collection::Agents, fallen());
+    state.exists(Collection::Agents, fallback_report());
     assert!(state.gone(Collection::Agents, &(String::new(), "n1".to_owned())));
     assert_eq!(
         format!("{:?}", state.observed.reports),
@@ -451,7 +468,8 @@ fn a_report_that_is_taken_back_leaves_nothing_behind() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Nodes come and go: every Node is in one shard, no shard is too full, and a Node changes no other shard.
+    /// Nodes are added and deleted: every Node is in one shard, no shard is too full, and a new
+    /// Node changes one shard.
     #[test]
     fn shards_hold_every_node_once(steps in prop::collection::vec((0..1300_u32, 0..600_u32), 1..6)) {
         let mut state = State::default();
@@ -463,15 +481,15 @@ proptest! {
                 state.gone(Collection::Nodes, &(String::new(), format!("n{number}")));
             }
             settle(&mut state, NOW);
-            let mut told = BTreeSet::new();
+            let mut found = BTreeSet::new();
             for (_, map) in state.observed.of(Collection::Maps) {
                 let nodes = map["spec"]["nodes"].as_object().unwrap();
                 prop_assert!(nodes.len() <= crd::NODES_PER_SHARD);
                 for name in nodes.keys() {
-                    prop_assert!(told.insert(name.clone()), "{} twice", name);
+                    prop_assert!(found.insert(name.clone()), "{} is in two shards", name);
                 }
             }
-            prop_assert!(told.iter().eq(state.observed.nodes.keys()));
+            prop_assert!(found.iter().eq(state.observed.nodes.keys()));
             let last = format!("last-{first}-{count}");
             prop_assume!(!state.observed.nodes.contains_key(&last));
             state.exists(Collection::Nodes, node(&last, "b", false));
@@ -480,13 +498,13 @@ proptest! {
     }
 }
 
-/// A whole report was dropped for one word of it, and nothing said so.
+/// One unknown word once dropped a whole report without a warning.
 #[test]
-fn a_report_of_a_later_agent_counts_as_far_as_it_can_be_read_and_the_rest_is_named() {
+fn the_readable_part_of_a_report_of_a_later_agent_is_used_and_the_rest_is_reported() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     state.exists(Collection::ClusterPolicies, near());
-    let mut later = fallen();
+    let mut later = fallback_report();
     later["status"]["version"] = "9.9.9".into();
     later["status"]["phase"] = "Resting".into();
     later["status"]["policies"]
@@ -500,18 +518,18 @@ fn a_report_of_a_later_agent_counts_as_far_as_it_can_be_read_and_the_rest_is_nam
     assert_eq!(condition(status, "Degraded")[0], "True");
     assert_eq!(
         state.unread_reports()["n1"],
-        "1 of 2 policies cannot be read, its phase is not known; the agent has the version 9.9.9: update the controller first"
+        "1 of 2 policies cannot be read, the phase is unknown; the agent has the version 9.9.9: update the controller first"
     );
     state.exists(Collection::Agents, report("n1", 2));
     assert!(state.unread_reports().is_empty());
-    let mut garbled = report("n1", 2);
-    garbled["status"] = "fine".into();
-    state.exists(Collection::Agents, garbled);
-    assert!(state.unread_reports()["n1"].starts_with("nothing of it can be read: "));
+    let mut invalid = report("n1", 2);
+    invalid["status"] = "fine".into();
+    state.exists(Collection::Agents, invalid);
+    assert!(state.unread_reports()["n1"].starts_with("the report cannot be read: "));
 }
 
-/// Does what is planned, as the loop does; returns what is to be told.
-fn settle_and_tell(state: &mut State, now: i64) -> Vec<News> {
+/// Writes the plan as the loop does; returns the Events to record.
+fn settle_with_events(state: &mut State, now: i64) -> Vec<News> {
     let writes = state.plan(now);
     let news = writes
         .iter()
@@ -520,7 +538,7 @@ fn settle_and_tell(state: &mut State, now: i64) -> Vec<News> {
 }
 
 #[test]
-fn a_cluster_policy_whose_level_no_node_has_is_one_event_and_another_when_a_node_has_it() {
+fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     let mut hard = policy(&json!({ "mode": "Hard", "levels": [{ "key": "az" }] }));
@@ -528,21 +546,21 @@ fn a_cluster_policy_whose_level_no_node_has_is_one_event_and_another_when_a_node
     state.exists(Collection::ClusterPolicies, hard.clone());
     hard["metadata"]["namespace"] = "shop".into();
     state.exists(Collection::Policies, hard);
-    let told = |state: &mut State| -> Vec<(ObjectName, &str, Option<String>)> {
-        let news = settle_and_tell(state, NOW).into_iter();
+    let events = |state: &mut State| -> Vec<(ObjectName, &str, Option<String>)> {
+        let news = settle_with_events(state, NOW).into_iter();
         news.map(|news| (news.key.0, news.key.1, news.uid))
             .collect()
     };
-    let near = |word: &'static str| (ObjectName::new("", "near"), word, Some("77".to_owned()));
-    assert_eq!(told(&mut state), [near("LevelUnknown")]);
+    let near = |reason: &'static str| (ObjectName::new("", "near"), reason, Some("77".to_owned()));
+    assert_eq!(events(&mut state), [near("LevelUnknown")]);
     state.exists(Collection::Agents, report("n1", 2));
-    assert_eq!(told(&mut state), [], "another status is no news of levels");
+    assert_eq!(events(&mut state), [], "the condition has not changed");
     let mut labelled = node("n1", "a", true);
     labelled["metadata"]["labels"]["az"] = "a".into();
     state.exists(Collection::Nodes, labelled);
-    assert_eq!(told(&mut state), [near("LevelsKnown")]);
+    assert_eq!(events(&mut state), [near("LevelsKnown")]);
     state.exists(Collection::Nodes, node("n1", "a", true));
-    let [news] = &settle_and_tell(&mut state, NOW)[..] else {
+    let [news] = &settle_with_events(&mut state, NOW)[..] else {
         panic!("one Event")
     };
     assert!(news.note.contains("did you mean zone?"), "{}", news.note);
@@ -550,7 +568,7 @@ fn a_cluster_policy_whose_level_no_node_has_is_one_event_and_another_when_a_node
 }
 
 #[test]
-fn a_policy_says_that_no_node_has_a_label_of_its_levels() {
+fn the_status_of_a_policy_reports_a_label_that_no_node_has() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     let levels = json!({ "mode": "Hard", "levels": [{ "key": "az" }] });
@@ -568,7 +586,7 @@ fn a_policy_says_that_no_node_has_a_label_of_its_levels() {
     assert_eq!(condition(status, "LevelsKnown")[0], "True");
 }
 
-/// A tenant with thousands of policies made each plan read all labels of all Nodes for every one of them.
+/// With thousands of policies of a tenant, each plan read all labels of all Nodes for each policy.
 #[test]
 fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
     let mut state = State::default();
@@ -598,7 +616,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
         .collect();
     assert_eq!(keys, BTreeSet::from(["example.com/row", "pol"]));
 
-    // What is found once stays until a label comes or goes, whatever else of Nodes changes.
+    // A suggestion is kept until a label is added or removed, whatever else of Nodes changes.
     let known = state.observed.labels.meant.get_mut("pol").unwrap();
     assert_eq!(known.replace("kept".to_owned()).as_deref(), Some("pool"));
     state.exists(Collection::Nodes, node("n1", "b", true));
@@ -611,7 +629,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
     state.plan(NOW);
     assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("polo"));
 
-    // Nothing is kept for a policy that is gone.
+    // No suggestion is kept for a deleted policy.
     for name in ["one", "two", "three"] {
         state.gone(Collection::Policies, &("shop".to_owned(), name.to_owned()));
     }
@@ -620,7 +638,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
 }
 
 #[test]
-fn what_follows_from_an_unknown_level_depends_on_the_policy() {
+fn the_consequence_of_an_unknown_level_depends_on_the_policy() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     let hard = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }] });
@@ -628,13 +646,13 @@ fn what_follows_from_an_unknown_level_depends_on_the_policy() {
         json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }, { "key": "zone" }] });
     let soft =
         json!({ "mode": "Prefer", "levels": [{ "key": "example.com/typo" }, { "any": true }] });
-    let waits = "the policy is not applied until a Node has a label of its levels";
-    let refuses = "it refuses every client until a Node has a label of its levels";
-    let nothing = "what the policy says of that label has no effect until a Node has it";
+    let not_applied = "the policy is not applied until a Node has a label of its levels";
+    let refuses = "the policy refuses every client until a Node has a label of its levels";
+    let no_effect = "the rules for this label have no effect until a Node has it";
     for (spec, cluster, namespaced) in [
-        (hard, waits, refuses),
-        (partly, nothing, nothing),
-        (soft, nothing, nothing),
+        (hard, not_applied, refuses),
+        (partly, no_effect, no_effect),
+        (soft, no_effect, no_effect),
     ] {
         let mut own = policy(&spec);
         state.exists(Collection::ClusterPolicies, own.clone());

@@ -1,6 +1,7 @@
-//! Validates policies and drains with the code that agents use, so that both always agree.
+//! Validates policies and drains with the code of the agents, so that both always agree.
 //!
-//! Reading an object costs more than the rest of a plan, so the result is kept until the object changes.
+//! Reading an object takes longer than the rest of a plan, so the result is cached until the object
+//! changes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use topology_core::model::{Drain, Selector};
 use topology_core::policy::Policy;
 
-/// Reads an object with the code that agents use.
+/// Reads an object with the code of the agents.
 pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
     let options = Options {
         now,
@@ -21,22 +22,19 @@ pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
 /// The part of a policy that its status and the map depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedPolicy {
-    /// Why it is not used.
     pub(super) fault: Option<String>,
-    /// The Nodes that it is for; all, if it is not used.
+    /// Selects the Nodes that it applies to; all if the policy is not used.
     pub(super) nodes: Selector,
-    /// The labels of Nodes that it uses.
+    /// Keys of the Node labels that it uses.
     pub(super) labels: BTreeSet<String>,
-    /// The labels of the levels of a hard policy; none if a level needs no label.
+    /// The labels of the levels of a hard policy; `None` if a level needs no label.
     pub(super) boundary: Option<BTreeSet<String>>,
 }
 
-/// A drain, and the time at which it was validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedDrain {
-    /// The drain, or why it is not used.
     pub(super) drain: Result<Drain, String>,
-    /// Milliseconds since 1970. A drain that ends too late may be used later.
+    /// Milliseconds since 1970. A drain that ends too late may become valid.
     at: i64,
 }
 
@@ -86,26 +84,25 @@ impl ValidatedDrain {
         }
     }
 
-    /// Whether it has to be validated again: a refused drain may be valid by now, and the clock may have been set back.
+    /// A refused drain may be valid later, and the clock may have been set back.
     pub(super) fn is_outdated(&self, now: i64) -> bool {
         now < self.at || self.drain.is_err() && now > self.at
     }
 
-    /// The label of Nodes whose values it drains.
+    /// The key of the Node label that it selects.
     pub(super) fn label(&self) -> Option<String> {
         let label = self.drain.as_ref().ok()?.key.label()?;
         Some(label.to_string())
     }
 }
 
-/// Why an object is not used.
 fn fault(loaded: Option<&Loaded>) -> String {
     let Some(loaded) = loaded else {
-        return "it cannot be read".to_owned();
+        return "the object cannot be read".to_owned();
     };
     let first = loaded.warnings.first();
     first.map_or_else(
-        || "it is not used".to_owned(),
+        || "the object is not used".to_owned(),
         |warning| format!("{}; {}", warning.message, warning.remedy),
     )
 }

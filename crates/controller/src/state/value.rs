@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::write::Name;
 
-/// The text at a path such as `/metadata/name`; empty where there is none.
+/// The text at a path such as `/metadata/name`; empty if there is none.
 pub(super) fn text<'v>(object: &'v Value, path: &str) -> &'v str {
     object
         .pointer(path)
@@ -12,7 +12,7 @@ pub(super) fn text<'v>(object: &'v Value, path: &str) -> &'v str {
         .unwrap_or_default()
 }
 
-/// The number at a path; 0 where there is none.
+/// The number at a path; 0 if there is none.
 pub(super) fn number(object: &Value, path: &str) -> u64 {
     object
         .pointer(path)
@@ -20,14 +20,13 @@ pub(super) fn number(object: &Value, path: &str) -> u64 {
         .unwrap_or_default()
 }
 
-/// Sets a field of an object.
 pub(super) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(field.to_owned(), value.into());
     }
 }
 
-/// The elements at a path.
+/// The elements at a path; empty if there are none.
 pub(super) fn list<'v>(object: &'v Value, path: &str) -> &'v [Value] {
     object
         .pointer(path)
@@ -36,7 +35,6 @@ pub(super) fn list<'v>(object: &'v Value, path: &str) -> &'v [Value] {
         .unwrap_or_default()
 }
 
-/// Namespace and name.
 pub(super) fn name(object: &Value) -> Name {
     (
         text(object, "/metadata/namespace").to_owned(),

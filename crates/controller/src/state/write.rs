@@ -7,10 +7,9 @@ use super::collection::Collection;
 /// The field manager of patches.
 pub const MANAGER: &str = "ipvs-topo-controller";
 
-/// The namespace and the name of an object.
+/// Namespace and name of an object.
 pub type Name = (String, String);
 
-/// A write of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     pub collection: Collection,
@@ -18,18 +17,17 @@ pub struct Write {
     pub kind: WriteKind,
     /// The object, or the patch.
     pub body: Value,
-    /// Whether a condition changes, and not only a count: it is written before others.
+    /// Whether a condition changes, and not only a count. Such writes come first.
     pub is_transition: bool,
 }
 
-/// The request that writes an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     Create,
-    /// Replaces the object, if it has not changed.
+    /// Replaces the object if it has not changed.
     Replace,
-    /// Replaces the status, if the object has not changed.
+    /// Replaces the status if the object has not changed.
     Status,
-    /// Sends a merge patch, which applies if the object has not changed.
+    /// Sends a merge patch, which succeeds if the object has not changed.
     Merge,
 }

@@ -1,4 +1,5 @@
-//! What the API server's audit log tells of one account: what it asked for, and which of its rules that needed.
+//! The requests of one account in the audit log of the API server, and the RBAC rules that they
+//! need.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kubectl::{config, established, ok, repository, server, variable};
 
-/// The namespace of our accounts in `manifests/base`; only they are in the log.
+/// The namespace of the accounts in `manifests/base`; the audit log has only these accounts.
 pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
 
 /// Applies `manifests/base`.
@@ -17,7 +18,8 @@ pub(crate) fn based() {
     established();
 }
 
-/// Writes a kubeconfig that is an account of `manifests/base` and nobody else, with a token that is `bound` so.
+/// Writes a kubeconfig with a token of an account of `manifests/base`; `bound` are options that
+/// bind the token.
 pub(crate) fn hired(account: &str, bound: &[&str], folder: &Path) -> String {
     let create = ["create", "token", account, "-n", NAMESPACE];
     let token = ok(&[&create[..], bound].concat());
@@ -27,7 +29,7 @@ pub(crate) fn hired(account: &str, bound: &[&str], folder: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A request that ended, or a stream that began.
+/// A completed request, or a started stream.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) verb: String,
@@ -38,20 +40,20 @@ pub(crate) struct Request {
     pub(crate) code: u64,
 }
 
-/// The audit log from one moment on.
+/// The part of the audit log after a start.
 pub(crate) struct Audit {
     account: &'static str,
     from: usize,
 }
 
 impl Audit {
-    /// Begins now, for an account of ours.
+    /// Starts now, for an account of `manifests/base`.
     pub(crate) fn of(account: &'static str) -> Self {
         let from = log().lines().count();
         Self { account, from }
     }
 
-    /// What the account has asked for since, in the order in which it was answered.
+    /// The requests of the account since the start, in the order of the answers.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let user = format!("system:serviceaccount:{NAMESPACE}:{}", self.account);
         let log = log();
@@ -63,14 +65,14 @@ impl Audit {
             .collect()
     }
 
-    /// Fails on a request that no rule allows, and on a rule that no request needed. `excepted` are words of rules
-    /// that stay unused here, each with a reason.
+    /// Fails on a request that no rule allows, and on a rule that no request needed. `excepted`:
+    /// rules that are unused here, each with a reason.
     #[track_caller]
     pub(crate) fn replay(&self, excepted: &[(&str, &str)]) {
         self.replay_role(self.account, excepted);
     }
 
-    /// The same for the rules of one role that the account has.
+    /// Does the same for the rules of one role of the account.
     #[track_caller]
     pub(crate) fn replay_role(&self, role: &str, excepted: &[(&str, &str)]) {
         let requests = self.requests();
@@ -78,7 +80,7 @@ impl Audit {
         let refused: BTreeSet<String> = refused.map(ToString::to_string).collect();
         assert!(
             refused.is_empty(),
-            "forbidden, for want of a rule: {refused:#?}"
+            "forbidden because a rule is missing: {refused:#?}"
         );
         let rules = rules(role);
         assert!(!rules.is_empty(), "{role} has no rules");
@@ -89,10 +91,10 @@ impl Audit {
         for (rule, reason) in excepted {
             assert!(
                 unused.remove(*rule),
-                "no exception any more: {rule}, {reason}"
+                "the excepted rule was used: {rule}, {reason}"
             );
         }
-        assert!(unused.is_empty(), "rules that nothing needed: {unused:#?}");
+        assert!(unused.is_empty(), "unused rules: {unused:#?}");
     }
 }
 
@@ -104,12 +106,12 @@ impl Request {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        let part = text("/objectRef/subresource");
-        let joint = if part.is_empty() { "" } else { "/" };
+        let subresource = text("/objectRef/subresource");
+        let slash = if subresource.is_empty() { "" } else { "/" };
         Self {
             verb: text("/verb").to_owned(),
             group: text("/objectRef/apiGroup").to_owned(),
-            resource: [text("/objectRef/resource"), joint, part].concat(),
+            resource: [text("/objectRef/resource"), slash, subresource].concat(),
             name: text("/objectRef/name").to_owned(),
             code: entry
                 .pointer("/responseStatus/code")
@@ -130,7 +132,7 @@ struct Rule {
     verb: String,
     group: String,
     resource: String,
-    /// The only objects; any if there are none.
+    /// Names of the objects; all objects if empty.
     names: Vec<String>,
 }
 
@@ -148,7 +150,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What the roles of a name allow; those of `manifests/base` are named after the account.
+/// The rules of the roles with this name; roles of `manifests/base` have the name of their account.
 fn rules(name: &str) -> Vec<Rule> {
     let select = ["get", "clusterroles,roles", "-n", NAMESPACE, "-o", "json"];
     let listed: Value = serde_json::from_str(&ok(&select)).unwrap();

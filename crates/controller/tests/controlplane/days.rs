@@ -1,7 +1,7 @@
-//! Bad days of the controller: away for a day, two who believe that they lead, a kind in another version.
+//! Faults of the controller: a day of absence, two leaders, a kind in another version.
 
 mod alone {
-    //! There is one Lease in a cluster.
+    //! A cluster has one Lease.
 
     use std::time::Duration;
 
@@ -15,8 +15,8 @@ mod alone {
         )
     }
 
-    /// Writes into the Lease, as somebody else would.
-    fn lease(patch: &str) {
+    /// Patches the Lease as another client.
+    fn patch_lease(patch: &str) {
         ok(&[
             "patch",
             "lease",
@@ -29,172 +29,188 @@ mod alone {
         ]);
     }
 
-    fn lease_is(field: &str) -> String {
+    fn lease_field(field: &str) -> String {
         let path = format!("-o=jsonpath={{.spec.{field}}}");
         ok(&["get", "lease", LEASE, "-n", NAMESPACE, &path])
     }
 
-    /// Whether it wrote what agents read.
+    /// Whether the request writes an object other than the Lease.
     fn is_write(request: &Request) -> bool {
         ["create", "update", "patch"].contains(&&*request.verb) && request.resource != "leases"
     }
 
-    /// Whether the Lease was asked for, with this answer.
+    /// Whether the request is for the Lease and got this answer.
     fn is_of_lease(request: &Request, code: u64) -> bool {
         request.resource == "leases" && request.code == code
     }
 
     /// Moves a Node to a zone.
-    fn moves(node: &str, zone: &str) {
+    fn move_node(node: &str, zone: &str) {
         let label = format!("topology.kubernetes.io/zone={zone}");
         ok(&["label", "node", node, &label, "--overwrite"]);
     }
 
-    /// What is in a field of an object now.
     fn field(kind: &str, name: &str, path: &str) -> String {
         ok(&["get", kind, name, &format!("-o=jsonpath={path}")])
     }
 
-    /// A leader that was killed; its Lease is as old as a day, and the world went on. When that was, as the Lease has it.
-    fn goes_for_a_day(kubeconfig: &str) -> String {
-        let gone = Controller::start(kubeconfig, "gone");
+    /// Kills a leader, sets its Lease to yesterday, and changes the cluster. Returns the time in
+    /// the Lease.
+    fn is_absent_for_a_day(kubeconfig: &str) -> String {
+        let killed = Controller::start(kubeconfig, "killed");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2.v[0]}", "a");
         becomes("tdrain", "day", "{.status.phase}", "Active");
-        assert!(gone.says_that_it_leads());
-        drop(gone);
+        assert!(killed.reports_leadership());
+        drop(killed);
         let yesterday = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24);
         let yesterday = format!("{yesterday:.6}");
-        lease(&format!(r#"{{"spec": {{"renewTime": "{yesterday}"}}}}"#));
-        moves("day-n1", "b");
+        patch_lease(&format!(r#"{{"spec": {{"renewTime": "{yesterday}"}}}}"#));
+        move_node("day-n1", "b");
         ok(&["delete", "node", "day-n2"]);
         kubectl_with(&node("day-n3"), &["apply", "-f", "-"]).unwrap();
-        let ended = r#"{"spec": {"expiresAt": "TIME"}}"#;
+        let patch = r#"{"spec": {"expiresAt": "TIME"}}"#;
         let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
-        let ended = ended.replace("TIME", &format!("{soon:.0}"));
-        ok(&["patch", "tdrain", "day", "--type=merge", "-p", &ended]);
+        let patch = patch.replace("TIME", &format!("{soon:.0}"));
+        ok(&["patch", "tdrain", "day", "--type=merge", "-p", &patch]);
         yesterday
     }
 
-    /// The drain ends while nobody looks; who comes back finds everything as it was, and writes the difference.
-    fn comes_back(kubeconfig: &str, renewed: &str) -> [Controller; 2] {
+    /// The drain ends while no controller runs. The next leader finds the old state and writes the
+    /// difference.
+    fn catches_up(kubeconfig: &str, renewed: &str) -> [Controller; 2] {
         std::thread::sleep(Duration::from_secs(3));
         assert_eq!(field("tdrain", "day", "{.status.phase}"), "Active");
         assert_eq!(field("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}"), "a");
         assert_eq!(field("tmap", "shard-0", "{.spec.nodes.day-n2.v[0]}"), "a");
-        assert_eq!(lease_is("renewTime"), renewed, "nobody renews it");
-        let back = ["one", "two"].map(|name| Controller::start(kubeconfig, name));
-        let leader = eventually("a leader", || back.iter().find(|one| one.leads()));
+        assert_eq!(lease_field("renewTime"), renewed, "no controller renews it");
+        let replicas = ["one", "two"].map(|name| Controller::start(kubeconfig, name));
+        let leader = eventually("a leader", || {
+            replicas.iter().find(|replica| replica.leads())
+        });
         becomes("tdrain", "day", "{.status.phase}", "Expired");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n3.v[0]}", "a");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2}", "");
         leader.until_logged("acquired leadership");
         leader.until_logged("written object=TopologyDrain/day\n");
-        let leaders = back.iter().filter(|one| one.says_that_it_leads());
+        let leaders = replicas
+            .iter()
+            .filter(|replica| replica.reports_leadership());
         assert_eq!(leaders.count(), 1);
-        back
+        replicas
     }
 
-    /// The Lease is somebody else's all at once: who led stops and says so, nobody takes it before it has run out.
-    fn two_leaders(audit: &Audit, back: &[Controller]) {
-        let before: u32 = lease_is("leaseTransitions").parse().unwrap();
+    /// Another client takes the Lease: the leader stops and logs it, and no replica takes the Lease
+    /// before it expires.
+    fn two_leaders(audit: &Audit, replicas: &[Controller]) {
+        let before: u32 = lease_field("leaseTransitions").parse().unwrap();
         let stolen = format!(
             r#"{{"spec": {{"holderIdentity": "thief", "renewTime": "{:.6}"}}}}"#,
             jiff::Timestamp::now()
         );
-        let led = back.iter().find(|one| one.leads()).unwrap();
-        let already = audit.requests().len();
-        lease(&stolen);
+        let led = replicas.iter().find(|replica| replica.leads()).unwrap();
+        let before_theft = audit.requests().len();
+        patch_lease(&stolen);
         led.until_logged("lost leadership");
         eventually("the leader's refusal", || {
             let requests = audit.requests();
-            let mut since = requests.iter().skip(already);
-            since.find(|one| is_of_lease(one, 409)).map(drop)
+            let mut since = requests.iter().skip(before_theft);
+            since.find(|request| is_of_lease(request, 409)).map(drop)
         });
-        eventually("figures without a leader", || {
-            let any = back.iter().any(Controller::says_that_it_leads);
+        eventually("metrics without a leader", || {
+            let any = replicas.iter().any(Controller::reports_leadership);
             (!any).then_some(())
         });
-        assert_eq!(holder().unwrap(), "thief", "it has not run out");
-        moves("day-n1", "c");
-        let leader = eventually("another leader", || back.iter().find(|one| one.leads()));
+        assert_eq!(holder().unwrap(), "thief", "the Lease has not expired");
+        move_node("day-n1", "c");
+        let leader = eventually("another leader", || {
+            replicas.iter().find(|replica| replica.leads())
+        });
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "c");
-        assert!(leader.says_that_it_leads());
-        assert_eq!(lease_is("leaseTransitions"), (before + 1).to_string());
-        written_once(&audit.requests()[already..]);
+        assert!(leader.reports_leadership());
+        assert_eq!(lease_field("leaseTransitions"), (before + 1).to_string());
+        written_once(&audit.requests()[before_theft..]);
     }
 
-    /// Who led wakes up when another leads: it has missed a change, and writes nothing.
-    fn a_sleeper_wakes(audit: &Audit, back: &[Controller]) {
-        let led = back.iter().find(|one| one.leads()).unwrap();
+    /// A stopped leader continues while another replica leads: it writes nothing.
+    fn a_stopped_leader_continues(audit: &Audit, replicas: &[Controller]) {
+        let led = replicas.iter().find(|replica| replica.leads()).unwrap();
         led.signal("STOP");
-        moves("day-n1", "d");
+        move_node("day-n1", "d");
         let next = eventually("another leader", || {
-            let mut others = back.iter().filter(|one| !std::ptr::eq(*one, led));
-            others.find(|one| one.leads())
+            let mut others = replicas
+                .iter()
+                .filter(|replica| !std::ptr::eq(*replica, led));
+            others.find(|replica| replica.leads())
         });
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "d");
-        let already = audit.requests().len();
+        let before_wake = audit.requests().len();
         led.signal("CONT");
-        eventually("the end of the first one's lead", || {
-            (!led.says_that_it_leads()).then_some(())
+        eventually("the end of the first leadership", || {
+            (!led.reports_leadership()).then_some(())
         });
         std::thread::sleep(Duration::from_secs(3));
-        assert!(next.says_that_it_leads() && next.leads());
+        assert!(next.reports_leadership() && next.leads());
         let since = audit.requests();
-        let written: Vec<&Request> = since[already..]
+        let written: Vec<&Request> = since[before_wake..]
             .iter()
-            .filter(|one| is_write(one) && one.resource == "topologymaps")
+            .filter(|request| is_write(request) && request.resource == "topologymaps")
             .collect();
-        assert!(written.is_empty(), "by who does not lead: {written:?}");
+        assert!(
+            written.is_empty(),
+            "written by a replica that does not lead: {written:?}"
+        );
     }
 
-    /// Nobody writes who does not lead, and what changed meanwhile is written once.
+    /// No replica writes without leadership, and the change is written once.
     fn written_once(since: &[Request]) {
-        let lost = since.iter().position(|one| is_of_lease(one, 409)).unwrap();
+        let lost = since
+            .iter()
+            .position(|request| is_of_lease(request, 409))
+            .unwrap();
         let between: Vec<&Request> = since[lost..]
             .iter()
-            .take_while(|one| !(one.verb == "update" && is_of_lease(one, 200)))
-            .filter(|one| is_write(one))
+            .take_while(|request| !(request.verb == "update" && is_of_lease(request, 200)))
+            .filter(|request| is_write(request))
             .collect();
         assert!(
             between.is_empty(),
-            "written by who does not lead: {between:?}"
+            "written by a replica that does not lead: {between:?}"
         );
         let writes = since
             .iter()
-            .filter(|one| is_write(one) && one.resource == "topologymaps");
+            .filter(|request| is_write(request) && request.resource == "topologymaps");
         assert_eq!(writes.count(), 1, "the change is written once");
     }
 
-    /// What it cannot read it tells and leaves alone; the rest goes on, and so does that when it can be read again.
+    /// The controller logs a kind that it cannot read and continues with the other kinds.
     #[test]
-    fn a_kind_in_another_version_is_told_and_the_rest_goes_on() {
+    fn a_kind_in_another_version_is_logged_and_the_other_kinds_are_written() {
         let folder = tempfile::tempdir().unwrap();
         based();
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
         kubectl_with(&node("day-n1"), &["apply", "-f", "-"]).unwrap();
         kubectl_with(&drain("day", 1), &["apply", "-f", "-"]).unwrap();
-        let one = Controller::start(&kubeconfig, "one");
+        let controller = Controller::start(&kubeconfig, "one");
         becomes("tdrain", "day", "{.status.phase}", "Active");
         let changed = Changed::to_another_version("topologydrains.topology.ipvs-topo.io");
-        one.until_logged("OtherVersion");
-        moves("day-n1", "b");
+        controller.until_logged("OtherVersion");
+        move_node("day-n1", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         drop(changed);
         let refused = drain("day", 100);
-        eventually("the version that it reads", || {
+        eventually("the version that the controller reads", || {
             kubectl_with(&refused, &["apply", "-f", "-"]).ok()
         });
         becomes("tdrain", "day", "{.status.phase}", "Refused");
-        assert!(one.end());
+        assert!(controller.end());
         ok(&["delete", "node", "day-n1"]);
         ok(&["delete", "tdrain", "day"]);
         ok(&["delete", "tmap", "--all"]);
     }
 
     #[test]
-    fn after_a_day_away_all_is_caught_up_and_of_two_leaders_one_stops() {
+    fn after_a_day_of_absence_the_controller_catches_up_and_one_of_two_leaders_stops() {
         let folder = tempfile::tempdir().unwrap();
         based();
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
@@ -203,12 +219,12 @@ mod alone {
             kubectl_with(&node(name), &["apply", "-f", "-"]).unwrap();
         }
         kubectl_with(&drain("day", 1), &["apply", "-f", "-"]).unwrap();
-        let renewed = goes_for_a_day(&kubeconfig);
-        let back = comes_back(&kubeconfig, &renewed);
-        two_leaders(&audit, &back);
-        a_sleeper_wakes(&audit, &back);
-        for one in back {
-            assert!(one.end());
+        let renewed = is_absent_for_a_day(&kubeconfig);
+        let replicas = catches_up(&kubeconfig, &renewed);
+        two_leaders(&audit, &replicas);
+        a_stopped_leader_continues(&audit, &replicas);
+        for replica in replicas {
+            assert!(replica.end());
         }
         ok(&["delete", "node", "day-n1", "day-n3"]);
         ok(&["delete", "tdrain", "day"]);

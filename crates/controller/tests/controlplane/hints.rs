@@ -1,7 +1,7 @@
-//! Hints on slices that somebody else makes, beside managers and writers of all kinds.
+//! Hints on slices of other writers, with managers and writers of all kinds.
 
 mod alone {
-    //! What is dealt out depends on all Nodes, and there is one Lease.
+    //! Hints depend on all Nodes, and a cluster has one Lease.
 
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ mod alone {
     use crate::process::{ACCOUNT, Controller};
 
     const ROLE: &str = "ipvs-topo-controller-hints";
-    /// How long it may take until everything is told.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// Limit for the Events.
+    const TIMEOUT: Duration = Duration::from_secs(60);
     const ZONES: [&str; 3] = ["a", "b", "c"];
 
     struct Scene {
@@ -29,7 +29,7 @@ mod alone {
     fn slice(service: &str, name: &str, manager: &str, zones: &str) -> Value {
         let zones = zones.split_whitespace().enumerate();
         let endpoints = zones.map(|(number, zone)| {
-            // The last octets of what is in the second slice are others.
+            // The second slice has other addresses.
             let number = number + 100 * usize::from(name.ends_with('2'));
             json!({
                 "addresses": [format!("10.247.0.{number}")], "conditions": {"ready": true},
@@ -62,7 +62,7 @@ mod alone {
         kubectl_with(&list(&nodes).to_string(), &["create", "-f", "-"]).unwrap();
     }
 
-    /// A Service that asks for hints, and slices that `manager` makes for it.
+    /// A Service that requests hints, and its slices, which `manager` manages.
     fn service(name: &str, manager: &str, slices: &[(&str, &str)]) -> Vec<Value> {
         let service = json!({
             "apiVersion": "v1", "kind": "Service",
@@ -71,7 +71,7 @@ mod alone {
         });
         let slices = slices
             .iter()
-            .map(|(one, zones)| slice(name, one, manager, zones));
+            .map(|(slice_name, zones)| slice(name, slice_name, manager, zones));
         [service].into_iter().chain(slices).collect()
     }
 
@@ -85,28 +85,28 @@ mod alone {
             }
         }
 
-        /// Writes an object, as the program `manager`.
+        /// Writes an object with this field manager.
         fn write(&self, verb: &str, manager: &str, object: &Value) {
             let manager = format!("--field-manager={manager}");
             let words = ["-n", &self.namespace.0, verb, &manager, "-f", "-"];
             kubectl_with(&object.to_string(), &words).unwrap();
         }
 
-        /// The slices of a Service, once they are as wanted.
+        /// Waits until the slices of a Service match.
         fn until(
             &mut self,
             service: &str,
             what: &str,
-            wanted: impl Fn(&[EndpointSlice]) -> bool,
+            matches: impl Fn(&[EndpointSlice]) -> bool,
         ) -> Vec<EndpointSlice> {
             let name = ObjectName::new(&*self.namespace.0, service);
             self.follower.until(&format!("{service}: {what}"), |me| {
                 let slices = me.index.snapshot().slices(&name).to_vec();
-                wanted(&slices).then_some(slices)
+                matches(&slices).then_some(slices)
             })
         }
 
-        /// Once so many endpoints have hints they are those of the allocator.
+        /// Waits until `count` endpoints have hints, which must be those of the allocator.
         fn hinted(&mut self, service: &str, count: usize) {
             let found = self.until(service, "hints", |slices| {
                 let all = slices.iter().flat_map(|slice| &slice.endpoints);
@@ -148,31 +148,32 @@ mod alone {
                 .unwrap();
         }
 
-        /// Reasons of our Events, by Service: the API server itself may tell of a Service, such as `ClusterIPNotAllocated`.
-        fn told(&self) -> BTreeMap<String, Vec<String>> {
+        /// The reasons of our Events, by Service. The API server writes Events about Services, too.
+        fn events(&self) -> BTreeMap<String, Vec<String>> {
             let ours = "--field-selector=reportingComponent=ipvs-topo.io/controller";
             let path =
                 "-o=jsonpath={range .items[*]}{.involvedObject.name} {.reason}{\"\\n\"}{end}";
             let listed = self.namespace.kubectl(&["get", "events", ours, path]);
             let lines = listed.unwrap();
-            let mut told = BTreeMap::<String, Vec<String>>::new();
+            let mut events = BTreeMap::<String, Vec<String>>::new();
             for (service, reason) in lines.lines().filter_map(|line| line.split_once(' ')) {
-                told.entry(service.to_owned())
+                events
+                    .entry(service.to_owned())
                     .or_default()
                     .push(reason.to_owned());
             }
-            for reasons in told.values_mut() {
+            for reasons in events.values_mut() {
                 reasons.sort();
             }
-            told
+            events
         }
 
-        fn until_told(&self, expected: &BTreeMap<String, Vec<String>>) {
-            let deadline = Instant::now() + PATIENCE;
-            while self.told() != *expected && Instant::now() < deadline {
+        fn until_events(&self, expected: &BTreeMap<String, Vec<String>>) {
+            let deadline = Instant::now() + TIMEOUT;
+            while self.events() != *expected && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(200));
             }
-            assert_eq!(self.told(), *expected);
+            assert_eq!(self.events(), *expected);
         }
     }
 
@@ -183,7 +184,7 @@ mod alone {
             .all(|endpoint| endpoint.hints.is_none())
     }
 
-    /// What others do to Services that have hints of ours.
+    /// Other writers change slices with our hints, and one Service no longer requests hints.
     fn others_write(scene: &Scene) {
         let other = json!([{
             "op": "replace", "path": "/endpoints/0/hints/forZones/0/name", "value": "z",
@@ -209,11 +210,11 @@ mod alone {
         scene.namespace.kubectl(&words).unwrap();
     }
 
-    /// What came of it, once the controller had time for each.
-    fn nobody_is_fought(scene: &mut Scene) {
+    /// Waits until foreign hints are kept and ours are removed where necessary.
+    fn foreign_hints_are_kept(scene: &mut Scene) {
         scene.until("plain", "no hints", |slices| slices.iter().all(is_bare));
         scene.hinted("moving", 6);
-        let left = scene.until("foreign", "ours taken back", |slices| {
+        let left = scene.until("foreign", "our hints removed", |slices| {
             slices
                 .iter()
                 .any(|slice| is_bare(slice) && slice.name.name.ends_with('2'))
@@ -223,7 +224,7 @@ mod alone {
         let expected = |reasons: &[&str]| {
             reasons
                 .iter()
-                .map(|one| format!("TopologyAwareHints{one}"))
+                .map(|reason| format!("TopologyAwareHints{reason}"))
                 .collect()
         };
         let expected: BTreeMap<String, Vec<String>> = BTreeMap::from([
@@ -233,7 +234,7 @@ mod alone {
             ("moving".to_owned(), expected(&["Enabled"])),
             ("applied".to_owned(), expected(&["Left"])),
         ]);
-        scene.until_told(&expected);
+        scene.until_events(&expected);
         for (name, author) in [
             ("strict-1", "mesh"),
             ("foreign-1", "other"),
@@ -244,21 +245,21 @@ mod alone {
             let fields = object["metadata"]["managedFields"].as_array().unwrap();
             let mut owners = fields
                 .iter()
-                .filter(|one| one["fieldsV1"].get("f:endpoints").is_some());
+                .filter(|field| field["fieldsV1"].get("f:endpoints").is_some());
             assert!(
-                owners.all(|one| one["manager"] == author),
+                owners.all(|owner| owner["manager"] == author),
                 "{name}: {fields:?}"
             );
             let bare = object["endpoints"]
                 .as_array()
                 .unwrap()
                 .iter()
-                .all(|one| one.get("hints").is_none());
+                .all(|endpoint| endpoint.get("hints").is_none());
             assert_eq!(bare, name != "foreign-1", "{name}");
         }
     }
 
-    /// Services that ask, with slices of all kinds.
+    /// Services that request hints, with slices of all kinds.
     fn services(scene: &Scene) {
         let (mesh, kubernetes) = ("mesh.example.com", "endpointslice-controller.k8s.io");
         let mut objects = service(
@@ -285,7 +286,7 @@ mod alone {
     }
 
     #[test]
-    fn hints_are_written_where_nobody_else_does_and_nobody_is_fought() {
+    fn hints_are_written_only_on_slices_without_foreign_hints() {
         let folder = tempfile::tempdir().unwrap();
         ok(&["apply", "-k", &repository("manifests/overlays/hints")]);
         established();
@@ -304,7 +305,7 @@ mod alone {
         let mut scene = Scene::new();
         services(&scene);
         let audit = Audit::of(ACCOUNT);
-        // The server gives pages only, so that every rule is needed.
+        // The server sends pages only, so that every rule is needed.
         let proxy = Proxy::start(&kubeconfig);
         let gate = Gate::before(&proxy.address);
         gate.answer("sendInitialEvents", 422, "", "no lists as streams");
@@ -314,16 +315,16 @@ mod alone {
         for name in ["strict", "moving", "plain"] {
             scene.hinted(name, 3);
         }
-        eventually("hints are told", || (scene.told().len() == 5).then_some(()));
+        eventually("the Events", || (scene.events().len() == 5).then_some(()));
         others_write(&scene);
-        nobody_is_fought(&mut scene);
+        foreign_hints_are_kept(&mut scene);
         assert!(controller.end());
         audit.replay_role(ROLE, &[]);
         let patches = audit.requests();
-        let patches = patches.iter().filter(|one| {
-            one.verb == "patch" && one.resource == "endpointslices" && one.code == 200
+        let patches = patches.iter().filter(|request| {
+            request.verb == "patch" && request.resource == "endpointslices" && request.code == 200
         });
-        // Five that get hints, one that gets them again, two that lose ours.
+        // Five slices get hints, one gets them again, and two lose ours.
         assert_eq!(patches.count(), 8);
         ok(&["delete", "clusterrole,clusterrolebinding", ROLE]);
         ok(&["delete", "nodes", "--all"]);

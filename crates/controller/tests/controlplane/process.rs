@@ -9,22 +9,22 @@ use std::thread;
 use crate::audit::NAMESPACE;
 use crate::kubectl::{eventually, kubectl};
 
-/// The account that `manifests/base` makes.
+/// The account of the controller in `manifests/base`.
 pub(crate) const ACCOUNT: &str = "ipvs-topo-controller";
 
-/// What the leader holds.
+/// The name of the Lease.
 pub(crate) const LEASE: &str = "ipvs-topo-controller";
 
-/// The field of an object, once it is this.
-pub(crate) fn becomes(kind: &str, name: &str, path: &str, wanted: &str) {
+/// Waits until the field of an object has this value.
+pub(crate) fn becomes(kind: &str, name: &str, path: &str, expected: &str) {
     let output = format!("-o=jsonpath={path}");
-    eventually(&format!("{kind} {name} {path} = {wanted}"), || {
+    eventually(&format!("{kind} {name} {path} = {expected}"), || {
         let found = kubectl(&["get", kind, name, &output]).ok()?;
-        (found == wanted).then_some(())
+        (found == expected).then_some(())
     });
 }
 
-/// A drain of the rack `b1` that ends in so many hours.
+/// A drain of the rack `b1` that ends in `hours`.
 pub(crate) fn drain(name: &str, hours: i64) -> String {
     let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(hours);
     format!(
@@ -32,7 +32,7 @@ pub(crate) fn drain(name: &str, hours: i64) -> String {
     )
 }
 
-/// A controller; killed when it goes.
+/// A controller process, which is killed when this is dropped.
 pub(crate) struct Controller {
     name: String,
     child: Child,
@@ -40,12 +40,11 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Starts one.
     pub(crate) fn start(kubeconfig: &str, name: &str) -> Self {
         Self::with(kubeconfig, name, &[])
     }
 
-    /// Starts one with more flags.
+    /// Starts a controller with more options.
     pub(crate) fn with(kubeconfig: &str, name: &str, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_ipvs-topo-controller"))
             .args(["--kubeconfig", kubeconfig, "--namespace", NAMESPACE])
@@ -56,9 +55,9 @@ impl Controller {
             .spawn()
             .unwrap();
         let log = Arc::new(Mutex::new(String::new()));
-        let told = BufReader::new(child.stderr.take().unwrap());
-        let kept = Arc::clone(&log);
-        thread::spawn(move || keep(told, &kept));
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let copy = Arc::clone(&log);
+        thread::spawn(move || keep(stderr, &copy));
         Self {
             name: name.to_owned(),
             child,
@@ -66,28 +65,27 @@ impl Controller {
         }
     }
 
-    /// Waits until its log has these words.
+    /// Waits until the log contains `words`.
     pub(crate) fn until_logged(&self, words: &str) {
         let what = format!("{words:?} in the log of {}", self.name);
         eventually(&what, || self.log().contains(words).then_some(()));
     }
 
-    /// Whether `/metrics` says that it leads.
-    pub(crate) fn says_that_it_leads(&self) -> bool {
-        let figure = eventually("the figure of a leader", || {
+    /// Whether the metric `ipvs_topo_controller_leader` is 1.
+    pub(crate) fn reports_leadership(&self) -> bool {
+        let value = eventually("the metric of the leader", || {
             let text = self.metrics().ok()?;
             let mut lines = text.lines();
-            let figure =
-                lines.find_map(|line| line.strip_prefix("ipvs_topo_controller_leader "))?;
-            Some(figure.to_owned())
+            let value = lines.find_map(|line| line.strip_prefix("ipvs_topo_controller_leader "))?;
+            Some(value.to_owned())
         });
-        figure == "1"
+        value == "1"
     }
 
     fn metrics(&self) -> io::Result<String> {
         let log = self.log();
-        let listens = log.split_once("server listens address=");
-        let (_, address) = listens.ok_or(io::ErrorKind::NotConnected)?;
+        let parts = log.split_once("server listens address=");
+        let (_, address) = parts.ok_or(io::ErrorKind::NotConnected)?;
         let mut stream = TcpStream::connect(address.lines().next().unwrap_or_default())?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
@@ -99,23 +97,25 @@ impl Controller {
         self.log.lock().unwrap().clone()
     }
 
-    /// Whether it holds the lease.
+    /// Whether the controller holds the Lease.
     pub(crate) fn leads(&self) -> bool {
         holder().is_some_and(|holder| holder.starts_with(&format!("{}_", self.name)))
     }
 
-    /// Sends it a signal, such as `STOP`.
+    /// Sends a signal, such as `STOP`.
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &id]).status();
         assert!(sent.unwrap().success());
     }
 
-    /// Asks it to end, and returns whether it ended well.
+    /// Sends SIGTERM; returns whether the controller exited with success.
     pub(crate) fn end(mut self) -> bool {
         self.signal("TERM");
-        let ended = eventually("the end of a controller", || self.child.try_wait().unwrap());
-        ended.success()
+        let status = eventually("the exit of a controller", || {
+            self.child.try_wait().unwrap()
+        });
+        status.success()
     }
 }
 
@@ -126,18 +126,18 @@ impl Drop for Controller {
     }
 }
 
-/// Keeps what a controller says, and passes it on.
-fn keep(told: impl BufRead, kept: &Mutex<String>) {
-    for line in told.lines().map_while(Result::ok) {
-        // Where nobody reads it, it is kept all the same.
+/// Stores the log lines of a controller and copies them to stderr.
+fn keep(stderr: impl BufRead, log: &Mutex<String>) {
+    for line in stderr.lines().map_while(Result::ok) {
+        // A closed stderr is no error.
         drop(writeln!(io::stderr(), "{line}"));
-        let mut kept = kept.lock().unwrap();
-        kept.push_str(&line);
-        kept.push('\n');
+        let mut log = log.lock().unwrap();
+        log.push_str(&line);
+        log.push('\n');
     }
 }
 
-/// Who holds the lease.
+/// The holder of the Lease.
 pub(crate) fn holder() -> Option<String> {
     let path = "-o=jsonpath={.spec.holderIdentity}";
     kubectl(&["get", "lease", LEASE, "-n", NAMESPACE, path]).ok()

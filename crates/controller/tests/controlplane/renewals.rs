@@ -1,4 +1,5 @@
-//! A drain is renewed over a watch: agents of any age hold it as long as the controller calls it active.
+//! A renewed drain: old and new agents use it exactly as long as the controller reports it as
+//! active.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,7 +22,7 @@ const DRAIN: &str = "renewed";
 const HOUR: i64 = 3_600_000;
 const MINUTE: i64 = 60_000;
 
-/// What an agent reads, with a clock of its own.
+/// The watch and the index of an agent, with its own clock.
 struct Agent {
     watch: Watch,
     index: Index,
@@ -41,7 +42,7 @@ impl Agent {
 struct Cluster {
     runtime: Runtime,
     local: LocalSet,
-    /// By how many milliseconds the clock of the test is ahead of the clock of this machine.
+    /// Milliseconds by which the clock of the test is ahead of the clock of this machine.
     shift: Arc<AtomicI64>,
     agents: Vec<Agent>,
 }
@@ -55,7 +56,7 @@ impl Cluster {
         self.shift.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// Starts an agent and waits until it has read everything once.
+    /// Starts an agent and waits for its first lists.
     fn start(&mut self, nodes: NodeSource, ahead: i64) {
         let shift = Arc::clone(&self.shift);
         let clock = Clock::reading(move || {
@@ -79,8 +80,8 @@ impl Cluster {
         });
     }
 
-    /// Takes what the agents read until `is_so` for each.
-    fn until(&mut self, what: &str, is_so: impl Fn(&Agent) -> bool) {
+    /// Applies the batches of the agents until `condition` is true for each.
+    fn until(&mut self, what: &str, condition: impl Fn(&Agent) -> bool) {
         eventually(what, || {
             for Agent { watch, index, .. } in &mut self.agents {
                 let moment = Duration::from_millis(50);
@@ -89,11 +90,11 @@ impl Cluster {
                     index.apply(batch.unwrap());
                 }
             }
-            self.agents.iter().all(&is_so).then_some(())
+            self.agents.iter().all(&condition).then_some(())
         });
     }
 
-    /// Writes when the drain ends, in milliseconds from now. Returns the time.
+    /// Sets the end of the drain, in milliseconds from now; returns it in milliseconds since 1970.
     fn renew(&self, ahead: i64) -> i64 {
         let ends =
             Timestamp::from_millisecond(self.now()).unwrap() + SignedDuration::from_millis(ahead);
@@ -107,10 +108,10 @@ impl Cluster {
 
     /// The phase that the controller would write now.
     fn phase(&self) -> String {
-        let mut world = State::default();
+        let mut state = State::default();
         let drain = ok(&["get", "tdrain", DRAIN, "-o", "json"]);
-        world.exists(Collection::Drains, serde_json::from_str(&drain).unwrap());
-        let writes = world.plan(self.now());
+        state.exists(Collection::Drains, serde_json::from_str(&drain).unwrap());
+        let writes = state.plan(self.now());
         let mut writes = writes.iter();
         let of_drain = writes.find(|write| write.collection == Collection::Drains);
         let phase = &of_drain.unwrap().body["status"]["phase"];
@@ -119,7 +120,7 @@ impl Cluster {
 }
 
 #[test]
-fn a_drain_renewed_twice_holds_for_agents_of_any_age_as_for_the_controller() {
+fn a_drain_that_is_renewed_twice_is_active_for_all_agents_and_the_controller() {
     installed();
     let runtime = tokio::runtime::Builder::new_current_thread();
     let mut cluster = Cluster {
@@ -141,7 +142,8 @@ fn a_drain_renewed_twice_holds_for_agents_of_any_age_as_for_the_controller() {
     assert_eq!(cluster.phase(), "Active");
     cluster.until("the first renewal", |agent| agent.ends() == Some(second));
 
-    // By the clock of the controller it is just near enough, by the clock of the slow agent it is not yet.
+    // The end is within the limit by the clock of the controller, but not by the clock of the slow
+    // agent.
     cluster.pass(60 * HOUR);
     cluster.start(nodes(), -3 * MINUTE);
     let third = cluster.renew(72 * HOUR);
@@ -151,16 +153,16 @@ fn a_drain_renewed_twice_holds_for_agents_of_any_age_as_for_the_controller() {
         agent.ends() == Some(ends)
     });
     cluster.pass(4 * MINUTE);
-    // It judges again when anything comes; the next bookmark would do as well.
+    // The agent validates the drain again with the next event or bookmark.
     let namespace = Namespace::new();
     namespace.apply(&service("bell", &[])).unwrap();
     cluster.until("the slow agent", |agent| agent.ends() == Some(third));
     cluster.start(map(), -MINUTE);
-    cluster.until("the youngest agent", |agent| agent.ends() == Some(third));
+    cluster.until("the newest agent", |agent| agent.ends() == Some(third));
     assert_eq!(cluster.phase(), "Active");
 
     cluster.pass(73 * HOUR);
     assert_eq!(cluster.phase(), "Expired");
     ok(&["delete", "tdrain", DRAIN]);
-    cluster.until("its end", |agent| agent.ends().is_none());
+    cluster.until("the end of the drain", |agent| agent.ends().is_none());
 }

@@ -1,7 +1,7 @@
-//! What the map tells of Nodes is as good as the Nodes: what agents make of either is the same, byte for byte.
+//! Agents get the same result from the `TopologyMap` and from the Nodes.
 
 mod alone {
-    //! There is one `TopologyMap` in a cluster.
+    //! A cluster has one `TopologyMap`.
 
     use cluster::index::Index;
     use controller::state::{Collection, State, WriteKind};
@@ -18,7 +18,7 @@ mod alone {
     const THE_MAP: &str = "topologymaps.topology.ipvs-topo.io";
     const OURS: &str = "/apis/topology.ipvs-topo.io/v1alpha1";
 
-    /// What counts by racks and by CPU, which random policies do not.
+    /// Uses racks and CPU, which random policies do not.
     const BY_RACK: &str = "
 apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: ClusterTopologyPolicy
@@ -37,7 +37,7 @@ spec:
     }
 
     impl Server {
-        /// Without the controllers that would change what the test writes.
+        /// Stops kube-controller-manager, which would change the objects of the test.
         fn new() -> Self {
             let runtime = tokio::runtime::Builder::new_current_thread();
             let runtime = { runtime }.enable_all().build().unwrap();
@@ -47,7 +47,7 @@ spec:
             Self { runtime, api }
         }
 
-        /// Asks until the server is not busy any more.
+        /// Repeats a request until the server is not busy.
         fn ask(
             &self,
             what: &str,
@@ -85,17 +85,17 @@ spec:
             }
         }
 
-        /// Writes the map as the controller does, and without its pauses.
+        /// Writes the map as the controller does, but without its pauses.
         fn map(&self) {
-            let mut world = State::default();
+            let mut state = State::default();
             for collection in Collection::ALWAYS {
                 let listed = self.ask("a list", &async |api| api.list(collection.all()).await);
                 for object in listed["items"].as_array().unwrap() {
-                    world.exists(collection, object.clone());
+                    state.exists(collection, object.clone());
                 }
             }
             let now = jiff::Timestamp::now().as_millisecond();
-            for write in world.plan(now) {
+            for write in state.plan(now) {
                 if write.collection == Collection::Maps {
                     let name = if write.kind == WriteKind::Create {
                         ""
@@ -120,20 +120,21 @@ spec:
         }
     }
 
-    /// Everything that a Node makes of what it knows.
-    fn resolved(index: &Index, me: &str, now: i64) -> Vec<String> {
-        let me = Viewpoint {
+    /// Everything that a Node resolves from its index.
+    fn resolved(index: &Index, node: &str, now: i64) -> Vec<String> {
+        let viewpoint = Viewpoint {
             now: Some(now),
-            ..Viewpoint::new(me)
+            ..Viewpoint::new(node)
         };
         let snapshot = index.snapshot();
         let services = snapshot.services();
-        let one = services.map(|one| format!("{:#?}", resolve(snapshot, &me, &one.name)));
-        one.collect()
+        let texts =
+            services.map(|service| format!("{:#?}", resolve(snapshot, &viewpoint, &service.name)));
+        texts.collect()
     }
 
     #[test]
-    fn on_random_clusters() {
+    fn agents_resolve_the_same_from_the_map_and_from_nodes_on_random_clusters() {
         installed();
         let server = Server::new();
         let labels = json!({"team": "x"});
@@ -155,15 +156,15 @@ spec:
             assert_eq!(
                 by_map.state("nodes").objects,
                 1,
-                "only its own Node is read"
+                "only the own Node is read"
             );
             let now = jiff::Timestamp::now().as_millisecond();
-            let one = resolved(&by_map.index, "n1", now);
+            let expected = resolved(&by_map.index, "n1", now);
             for other in [by_nodes, by_whole_nodes] {
-                let other = resolved(&other.index, "n1", now);
-                assert_eq!(one, other, "cluster {seed}");
+                let found = resolved(&other.index, "n1", now);
+                assert_eq!(expected, found, "cluster {seed}");
             }
-            services += one.len();
+            services += expected.len();
         }
         assert!(services > 50, "{services} Services are few");
         server.empty();

@@ -1,7 +1,7 @@
-//! What it writes, and that another goes on where one has ended.
+//! The writes of the controller, and the change of the leader.
 
 mod alone {
-    //! There is one `TopologyMap` in a cluster.
+    //! A cluster has one `TopologyMap`.
 
     use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::gate::{Gate, Proxy};
@@ -41,8 +41,8 @@ kind: TopologyAgent
 metadata: {name: map-n2}
 ";
 
-    /// The map, the policy's status and the drain's.
-    fn writes_what_is_seen() {
+    /// The map, and the status of policies and drains.
+    fn writes_map_and_status() {
         becomes(
             "tmap",
             "shard-0",
@@ -74,8 +74,8 @@ metadata: {name: map-n2}
         }
     }
 
-    /// A kubelet says that it has two million processors: the other Nodes of its shard are told all the same.
-    fn takes_any_number_of_processors() {
+    /// A kubelet reports two million processors: the other Nodes of its shard are still written.
+    fn accepts_any_number_of_processors() {
         let huge = r#"{"status":{"allocatable":{"cpu":"2000001"}}}"#;
         ok(&[
             "patch",
@@ -90,8 +90,8 @@ metadata: {name: map-n2}
         label("e");
     }
 
-    /// A hard policy of the cluster that is not applied is an Event on it, which `kubectl describe` shows.
-    fn tells_of_a_level_that_no_node_has() {
+    /// A cluster policy that is not applied has an Event, which `kubectl describe` shows.
+    fn records_an_event_for_a_missing_label() {
         let typo = "
 apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: ClusterTopologyPolicy
@@ -105,15 +105,16 @@ spec:
         eventually("the Event on the policy", || {
             let described = ok(&["describe", "ctp", "typo"]);
             let (_, events) = described.split_once("Events:")?;
-            let is_told = events.contains("LevelUnknown") && events.contains("did you mean zone?");
-            is_told.then_some(())
+            let is_reported =
+                events.contains("LevelUnknown") && events.contains("did you mean zone?");
+            is_reported.then_some(())
         });
         kubectl_with(typo, &["delete", "-f", "-"]).unwrap();
         becomes("tmap", "shard-0", "{.spec.keys[3]}", "example.com/rack");
     }
 
-    /// A fallback that two agents report is one Event, and so is its end.
-    fn tells_what_is_reported() {
+    /// A fallback that two agents report is one Event, and its end is another.
+    fn records_events_for_fallbacks() {
         let report = |node: &str, fallbacks: &str| {
             let status = format!(
                 "{{\"status\":{{\"version\":\"0.1.0\",\"phase\":\"Serving\",\"fallbacks\":{fallbacks}}}}}"
@@ -122,18 +123,18 @@ spec:
             ok(&[&patch[..], &["--type=merge", "-p", &status]].concat());
         };
         let now = jiff::Timestamp::now();
-        let falls = format!(
+        let panic = format!(
             r#"[{{"service":"default/kubernetes","reason":"Panic","from":"Prefer","to":"Uniform","since":"{now:.0}"}}]"#
         );
         let invalid = format!(
             r#"[{{"service":"default/kubernetes","reason":"Invalid","to":"Uniform","since":"{now:.0}"}}]"#
         );
         for node in ["map-n1", "map-n2"] {
-            report(node, &falls);
+            report(node, &panic);
         }
         let regarding =
             "--field-selector=involvedObject.kind=Service,involvedObject.name=kubernetes";
-        // The API server itself may tell of a Service.
+        // The API server writes Events about Services, too.
         let ours = format!("{regarding},reportingComponent=ipvs-topo.io/controller");
         let reasons = || {
             let path = "-o=jsonpath={range .items[*]}{.reason} {.type}{\"\\n\"}{end}";
@@ -142,29 +143,29 @@ spec:
             lines.sort();
             lines
         };
-        let falls = "TopologyFallbackPanic Warning";
+        let fallback = "TopologyFallbackPanic Warning";
         eventually("the Event of the fallback", || {
-            (reasons() == [falls]).then_some(())
+            (reasons() == [fallback]).then_some(())
         });
         report("map-n2", &invalid);
         let refused = "TopologyInvalid Warning";
         eventually("the Event of annotations that are not valid", || {
-            (reasons() == [falls, refused]).then_some(())
+            (reasons() == [fallback, refused]).then_some(())
         });
         for node in ["map-n1", "map-n2"] {
             report(node, "[]");
         }
-        let returns = "TopologyApplied Normal";
+        let applied = "TopologyApplied Normal";
         eventually("the Event of its end", || {
-            (reasons() == [returns, falls, refused]).then_some(())
+            (reasons() == [applied, fallback, refused]).then_some(())
         });
         let table = ok(&["events", "-n", "default", "--for", "service/kubernetes"]);
         assert!(table.contains("TopologyFallbackPanic"), "{table}");
-        counts_on(regarding);
+        patches_the_series(regarding);
     }
 
-    /// The API server takes the change with which an Event is told again.
-    fn counts_on(regarding: &str) {
+    /// The API server accepts the patch that increases the count of an Event.
+    fn patches_the_series(regarding: &str) {
         let all = ["events.events.k8s.io", "-n", "default"];
         let chosen = regarding.replace("involvedObject", "regarding");
         let listed = ok(&[&["get"][..], &all, &[&chosen, "-o=name"]].concat());
@@ -185,7 +186,6 @@ spec:
         ok(&[&["delete"][..], &all, &[&chosen]].concat());
     }
 
-    /// Which version the map has.
     fn version() -> String {
         let path = "-o=jsonpath={.metadata.resourceVersion}";
         ok(&["get", "tmap", "shard-0", path])
@@ -198,11 +198,11 @@ spec:
     }
 
     #[test]
-    fn it_writes_with_the_rules_of_the_base_and_another_goes_on() {
+    fn the_rules_of_the_base_are_sufficient_and_a_new_leader_continues() {
         let folder = tempfile::tempdir().unwrap();
         based();
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
-        // It makes its own.
+        // The controller must create the Lease and the map.
         ok(&["delete", "lease", "--all", "-n", NAMESPACE]);
         ok(&["delete", "tmap", "--all"]);
         let audit = Audit::of(ACCOUNT);
@@ -210,36 +210,36 @@ spec:
         let first = Controller::start(&kubeconfig, "first");
         eventually("a leader", || first.leads().then_some(()));
         let second = Controller::start(&kubeconfig, "second");
-        writes_what_is_seen();
-        takes_any_number_of_processors();
-        tells_of_a_level_that_no_node_has();
-        tells_what_is_reported();
+        writes_map_and_status();
+        accepts_any_number_of_processors();
+        records_an_event_for_a_missing_label();
+        records_events_for_fallbacks();
 
         let before = version();
-        let beat = r#"{"status":{"conditions":[{"type":"MemoryPressure","status":"False","lastHeartbeatTime":"2026-11-21T20:00:00Z"}]}}"#;
+        let heartbeat = r#"{"status":{"conditions":[{"type":"MemoryPressure","status":"False","lastHeartbeatTime":"2026-11-21T20:00:00Z"}]}}"#;
         ok(&[
             "patch",
             "node",
             "map-n1",
             "--subresource=status",
             "-p",
-            beat,
+            heartbeat,
         ]);
-        assert!(first.leads() && first.end(), "the first ends well");
+        assert!(first.leads() && first.end(), "the first exits with success");
         eventually("the second leads", || second.leads().then_some(()));
         assert_eq!(
             before,
             version(),
-            "neither a heartbeat nor another leader is news"
+            "neither a heartbeat nor another leader changes the map"
         );
         label("c");
 
-        // To this one the server gives pages only.
+        // For this controller the server sends pages only.
         let proxy = Proxy::start(&kubeconfig);
         let gate = Gate::before(&proxy.address);
         gate.answer("sendInitialEvents", 422, "", "no lists as streams");
         let third = Controller::start(&gate.kubeconfig(folder.path()), "third");
-        // Killed: it gives nothing up, and the lease has to run out.
+        // A killed controller does not release the Lease, which must expire.
         drop(second);
         eventually("the third leads", || third.leads().then_some(()));
         label("d");
@@ -247,7 +247,7 @@ spec:
         assert_eq!(holder(), Some(String::new()), "the lease is free");
         audit.replay(&[(
             "patch events of \"events.k8s.io\"",
-            "an Event is told again after a minute only",
+            "the controller updates an Event only after a minute",
         )]);
         kubectl_with(OBJECTS, &["delete", "-f", "-"]).unwrap();
         ok(&["delete", "tdrain", "rack"]);

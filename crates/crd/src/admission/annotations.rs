@@ -1,14 +1,14 @@
-//! Annotations of Services: refused where the reader would ignore them, in the same words.
+//! Refuses annotations of Services that the agent would ignore, with the same messages.
 
 use topology_core::policy::{ANNOTATIONS, PREFIX};
 
 use super::policy::{Check, Policy};
 use super::values::conditions;
 
-/// The annotations of the Service; none is like no annotations.
+/// The annotations of the Service; an empty map if there are none.
 pub(super) const TEXTS: &str =
     "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
-/// Those that it had before; none if it is new.
+/// The annotations before the change; an empty map for a new Service.
 const BEFORE: &str = "(oldObject != null && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})";
 
 pub(super) fn policy() -> Policy {
@@ -53,7 +53,7 @@ pub(super) fn policy() -> Policy {
     policy
 }
 
-/// A Service that is changed elsewhere is let pass, whatever its annotations were.
+/// A change of other parts of a Service is accepted, whatever its annotations are.
 pub(super) fn only_if() -> Vec<(&'static str, String)> {
     let is_new = format!(
         "{TEXTS}.exists(k, k.startsWith('{PREFIX}') && (!(k in {BEFORE}) || {BEFORE}[k] != {TEXTS}[k]))"
@@ -74,7 +74,7 @@ pub(super) fn has(name: &str) -> String {
     format!("'{PREFIX}{name}' in variables.texts")
 }
 
-/// `min-ready` as a variable may be called: `minReady`.
+/// `min-ready` as the name of a CEL variable: `minReady`.
 pub(super) fn variable(name: &str) -> String {
     let mut parts = name.split('-');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -86,7 +86,7 @@ pub(super) fn variable(name: &str) -> String {
     text
 }
 
-/// What annotations must be to each other.
+/// Rules between annotations.
 fn together(policy: &mut Policy) {
     let text = |name: &str| format!("variables.texts['{PREFIX}{name}'].trim()");
     let [mode, keys, weights, named] = ["mode", "keys", "weights", "policy"].map(has);
@@ -118,7 +118,7 @@ fn together(policy: &mut Policy) {
     };
     must(
         format!("!({named}) || variables.ours.size() == 1"),
-        "policy: the named policy says all; remove the other annotations, or this one",
+        "policy: the named policy decides alone; remove the other annotations, or this one",
     );
     must(
         format!("!({weights} && {keys})"),
@@ -128,7 +128,7 @@ fn together(policy: &mut Policy) {
     choices(&mut must);
 }
 
-/// What `mode` must be to the lists.
+/// Rules between `mode` and the lists.
 fn modes(must: &mut impl FnMut(String, &str)) {
     let (keys, weights) = (has("keys"), has("weights"));
     must(
@@ -149,7 +149,7 @@ fn modes(must: &mut impl FnMut(String, &str)) {
     );
 }
 
-/// Choices that contradict the mode or the levels.
+/// Refuses options that contradict the mode or the levels.
 fn choices(must: &mut impl FnMut(String, &str)) {
     for name in [
         "weighting",
@@ -190,7 +190,7 @@ fn choices(must: &mut impl FnMut(String, &str)) {
             "!({}) || variables.meant != 'balanced' || variables.texts['{PREFIX}max-overload'].trim() != 'off'",
             has("max-overload")
         ),
-        "max-overload: balanced lives by its cap; give a percentage, or use mode prefer",
+        "max-overload: balanced needs a cap; give a percentage, or use mode prefer",
     );
     let hard = "variables.avoidParts.exists(p, p.size() == 1 || p[1] == 'hard')";
     must(

@@ -1,5 +1,5 @@
-//! Labels in annotations of Services that an administrator does not allow: refused where `--annotation-label-keys` of the
-//! agents would refuse them.
+//! Refuses labels in annotations of Services that `--annotation-label-keys` of the agents would
+//! refuse.
 
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, PREFIX};
 
@@ -9,7 +9,7 @@ use super::values::conditions;
 use crate::map::REQUIRED_KEYS;
 use crate::policy::ALIASES;
 
-/// The annotations that name labels.
+/// The annotations that contain labels.
 const NAMING: [&str; 3] = ["keys", "weights", "avoid"];
 
 pub(super) fn policy() -> Policy {
@@ -19,7 +19,7 @@ pub(super) fn policy() -> Policy {
         version: "v1",
         resources: &["services"],
         only_if: only_if(),
-        // The first is the one that an administrator replaces.
+        // The administrator replaces the first variable.
         variables: vec![
             ("allowed".to_owned(), "[]".to_owned()),
             ("always".to_owned(), always()),
@@ -36,7 +36,7 @@ pub(super) fn policy() -> Policy {
         }
         let levels = format!("variables.{name}Levels");
         let holds = format!("{levels}.all(x, x in variables.always || x in variables.allowed)");
-        // Levels that are more than this are none that agents use.
+        // Agents do not use a longer list of levels.
         let holds = match one.name {
             "avoid" => holds,
             _ => format!("{levels}.size() > {MAX_LEVELS} || {holds}"),
@@ -52,7 +52,7 @@ pub(super) fn policy() -> Policy {
     policy
 }
 
-/// What may always be used.
+/// Labels that are always allowed.
 fn always() -> String {
     let named = ALIASES.iter().map(|[_, key]| *key);
     let mut keys: Vec<&str> = named.chain(REQUIRED_KEYS).chain(["*"]).collect();

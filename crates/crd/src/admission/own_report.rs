@@ -1,11 +1,11 @@
-//! Each agent writes the `TopologyAgent` of its own Node and no other.
+//! Lets each agent write the `TopologyAgent` of its own Node only.
 
 use super::policy::{Check, Policy};
 use crate::group::{GROUP, VERSION};
 
-/// The claim in a token that is bound to a Pod: the Node that the Pod runs on.
+/// The claim with the Node of the Pod, in a token that is bound to a Pod.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
-/// The agents' service account, in whatever namespace they are installed.
+/// The agents' service account, in any namespace.
 const ACCOUNT: &str = "ipvs-topo-agent";
 
 pub(super) fn policy() -> Policy {

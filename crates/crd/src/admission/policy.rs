@@ -5,22 +5,21 @@ use crate::write::Yaml;
 const HEADER: &str =
     "# Written by `cargo xtask codegen` from crates/crd/src/admission; do not edit.\n";
 
-/// A policy and its binding.
 #[derive(Debug)]
 pub(super) struct Policy {
     pub(super) name: &'static str,
-    /// API group, version and resources that it looks at.
+    /// API group, version and resources that it checks.
     pub(super) group: &'static str,
     pub(super) version: &'static str,
     pub(super) resources: &'static [&'static str],
-    /// Requests for which it has nothing to say; name and condition.
+    /// The requests that it checks; name and condition.
     pub(super) only_if: Vec<(&'static str, String)>,
-    /// Parts of the conditions that have a name.
+    /// Named parts of the conditions.
     pub(super) variables: Vec<(String, String)>,
     pub(super) checks: Vec<Check>,
 }
 
-/// What must hold, and what is told if it does not.
+/// A condition, and the message if it does not hold.
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) holds: String,
@@ -78,7 +77,7 @@ impl Policy {
             ("apiVersions", texts(&[self.version])),
             ("operations", texts(&["CREATE", "UPDATE"])),
             ("resources", texts(self.resources)),
-            // What the API server would fill in: without it every `kubectl apply` would find a difference.
+            // The API server's default. Without it every `kubectl apply` would find a difference.
             ("scope", Yaml::text("*")),
         ]);
         Yaml::Map(vec![("resourceRules", Yaml::List(vec![rule]))])

@@ -1,6 +1,6 @@
-//! What one annotation may hold, in the Common Expression Language.
+//! Makes CEL conditions for the value of one annotation.
 //!
-//! An expression sees a value without the spaces around it, as the reader does.
+//! Expressions ignore spaces around a value, like the agent.
 
 use topology_core::policy::{MAX_LEVELS, ValueKind};
 
@@ -8,17 +8,17 @@ use super::policy::Check;
 use crate::policy::ALIASES;
 use crate::property::{LABEL_KEY, OBJECT_NAME};
 
-/// The largest prefix of a label key.
+/// The longest prefix of a label key.
 const MAX_PREFIX: usize = 253;
 
-/// What an annotation's value must meet, and the named parts that the conditions use.
+/// The conditions for a value, and the named parts that they use.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     pub(super) variables: Vec<(String, String)>,
     pub(super) checks: Vec<Check>,
 }
 
-/// The conditions on `value`, which is written in the annotation of the variable-friendly name `name`.
+/// Makes the conditions for `text`. `name` is the annotation's name as a variable.
 pub(super) fn conditions(name: &str, value: &ValueKind, text: &str) -> Conditions {
     let mut conditions = Conditions::default();
     match value {
@@ -66,7 +66,7 @@ impl Conditions {
         self.checks.push(Check::new(holds, message));
     }
 
-    /// Names an expression, and says how it is used.
+    /// Names an expression. Returns the expression that uses it.
     fn variable(&mut self, name: String, is: String) -> String {
         let used = format!("variables.{name}");
         self.variables.push((name, is));
@@ -74,7 +74,7 @@ impl Conditions {
     }
 }
 
-/// The parts of a list, each without the spaces around it, taken further by `each`.
+/// Splits a list, trims the parts and applies `each` to them.
 fn split(text: &str, each: &str) -> String {
     let trimmed = format!("{text}.split(',').map(x, x.trim())");
     if each == "x" {
@@ -84,7 +84,7 @@ fn split(text: &str, each: &str) -> String {
     }
 }
 
-/// Levels nearest first: what a list of keys must be, wherever it stands.
+/// The rules for a list of levels, in every annotation that has one.
 fn levels(conditions: &mut Conditions, name: &str, keys: &str) {
     let written = conditions.variable(format!("{name}Written"), keys.to_owned());
     conditions.check(
@@ -94,19 +94,19 @@ fn levels(conditions: &mut Conditions, name: &str, keys: &str) {
     let is_key = format!("(x == '*' || ({}))", label_key("x"));
     conditions.check(
         few(&written, &format!("{written}.all(x, {is_key})")),
-        "a level is node, zone, region, * or a label key such as example.com/rack; an empty one is none",
+        "a level is node, zone, region, * or a label key such as example.com/rack; an empty level is not allowed",
     );
     let full = conditions.variable(format!("{name}Levels"), in_full(&written));
     conditions.check(
         few(&written, &is_distinct(&full)),
-        "a level stands twice; keep the first",
+        "a level is listed twice; keep the first",
     );
     conditions.check(
         few(
             &written,
             &format!("({full}.indexOf('*') == -1 || {full}.indexOf('*') == {full}.size() - 1)"),
         ),
-        "`*` stands before another level; write it last",
+        "`*` comes before another level; write it last",
     );
 }
 
@@ -137,7 +137,7 @@ fn thresholds(conditions: &mut Conditions, name: &str, text: &str, most: u32) {
     let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
     conditions.check(
         format!("{full}.size() <= {MAX_LEVELS} && {}", is_distinct(&full)),
-        "a level stands twice; keep the first",
+        "a level is listed twice; keep the first",
     );
 }
 
@@ -148,19 +148,22 @@ fn domains(conditions: &mut Conditions, name: &str, text: &str) {
     let mode = "(p.size() == 1 || (p.size() == 2 && p[1] in ['soft', 'hard']))";
     conditions.check(
         format!("{parts}.all(p, {mode} && {key})"),
-        "write node, zone, region or a label key, with :soft behind it if it may give way",
+        "write node, zone, region or a label key, with :soft after it if it may be used as the last resort",
     );
     let keys = format!("{parts}.map(p, p[0].trim())");
     let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
-    conditions.check(is_distinct(&full), "a label stands twice; keep the first");
+    conditions.check(
+        is_distinct(&full),
+        "a label is listed twice; keep the first",
+    );
 }
 
-/// `a=1, b=2` as a list of pairs.
+/// Splits `a=1, b=2` into pairs.
 fn pairs(text: &str) -> String {
     split(text, "x.split('=').map(y, y.trim())")
 }
 
-/// A condition that costs more the longer the list is, looked at only where the list is not too long.
+/// A condition whose cost grows with the list; checked only if the list is not too long.
 fn few(list: &str, holds: &str) -> String {
     format!("{list}.size() > {MAX_LEVELS} || {holds}")
 }
@@ -169,7 +172,7 @@ fn is_distinct(list: &str) -> String {
     format!("{list}.all(x, {list}.indexOf(x) == {list}.lastIndexOf(x))")
 }
 
-/// The keys with what short names stand for.
+/// The keys, with short names replaced by labels.
 fn in_full(list: &str) -> String {
     let names: Vec<String> = ALIASES
         .iter()
@@ -185,7 +188,7 @@ fn label_key(text: &str) -> String {
     )
 }
 
-/// A whole number in digits alone.
+/// A whole number without a sign.
 fn number(text: &str, least: u32, most: u32) -> String {
     let mut holds = format!(
         "{} && int({text}) <= {most}",
@@ -197,7 +200,7 @@ fn number(text: &str, least: u32, most: u32) -> String {
     holds
 }
 
-/// The text without its last character, and without spaces before that.
+/// The text without its last character and the spaces before that.
 fn without_last(text: &str) -> String {
     format!("{text}.substring(0, {text}.size() - 1).trim()")
 }

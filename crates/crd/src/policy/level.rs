@@ -1,4 +1,4 @@
-//! One of `levels`.
+//! Describes one element of `levels`.
 
 use super::super::property::{LEVEL_KEY, Need, Object, Property, SHORT_NAME, Shape};
 use super::super::rule::{Expr, Rule};
@@ -16,7 +16,7 @@ pub(super) const LEVEL: Object = Object {
             name: "name",
             shape: Shape::Text(SHORT_NAME),
             need: Need::Optional,
-            about: "What people call the level. It has no effect.",
+            about: "A name for people. It has no effect.",
         },
         Property {
             name: "key",
@@ -28,7 +28,7 @@ pub(super) const LEVEL: Object = Object {
             name: "any",
             shape: Shape::Flag,
             need: Need::Flag(false),
-            about: "In place of a key: every endpoint belongs to the level. Only as the last one. Without it the levels are a boundary that is never left.",
+            about: "In place of a key: every endpoint belongs to the level. Allowed only for the last level. Without it, traffic never leaves the levels.",
         },
         Property {
             name: "weight",
@@ -37,7 +37,7 @@ pub(super) const LEVEL: Object = Object {
                 most: 10_000,
             },
             need: Need::Optional,
-            about: "The level's share, relative to the others; their sum is free. 0 = only when nearer levels are empty. Mode Weighted needs it, the others have none.",
+            about: "The share of the level, relative to the other weights, which may have any sum. 0 = used only if nearer levels are empty. Required in mode Weighted, not allowed in other modes.",
         },
         Property {
             name: "minReadyEndpoints",
@@ -46,7 +46,7 @@ pub(super) const LEVEL: Object = Object {
                 most: 100_000,
             },
             need: Need::Number(1),
-            about: "With fewer ready endpoints the level merges into the next outer one.",
+            about: "With fewer ready endpoints, the level merges into the next outer one.",
         },
         Property {
             name: "minReadyPercent",
@@ -55,7 +55,7 @@ pub(super) const LEVEL: Object = Object {
                 most: 100,
             },
             need: Need::Number(0),
-            about: "With fewer percent of its endpoints ready the level merges into the next outer one.",
+            about: "If a smaller percentage of its endpoints is ready, the level merges into the next outer one.",
         },
     ]],
     rules: &[&[Rule {

@@ -1,4 +1,4 @@
-//! What the fields of a policy must be to each other.
+//! Rules between the fields of a policy.
 
 use super::super::rule::{Expr, Rule};
 use super::ALIASES;
@@ -8,7 +8,7 @@ const WEIGHTED: Expr = Expr::Is("mode", "Weighted");
 /// Endpoints outside the levels are never used.
 const BOUNDED: Expr = Expr::Not(&Expr::Either(&[Expr::Is("mode", "None"), HAS_ANY]));
 
-/// Of a `TopologyPolicy` only.
+/// Rules of a `TopologyPolicy` only.
 pub(super) const NAMESPACED: &[Rule] = &[Rule {
     at: "enforcement",
     holds: Expr::Is("enforcement", "Default"),
@@ -16,18 +16,18 @@ pub(super) const NAMESPACED: &[Rule] = &[Rule {
     remedy: "use Default, or ask for a ClusterTopologyPolicy",
 }];
 
-/// Of both kinds.
+/// Rules of both kinds.
 pub(super) const BOTH: &[Rule] = &[
     Rule {
         at: "levels",
         holds: Expr::Same(&Expr::Is("mode", "None"), &Expr::Empty("levels")),
-        problem: "every mode but None needs levels, and None has none",
+        problem: "mode None has no levels, and every other mode needs levels",
         remedy: "add or remove levels",
     },
     Rule {
         at: "levels",
         holds: Expr::OnlyLast("levels", &Expr::Set("any")),
-        problem: "`any` stands before another level, which would never be used",
+        problem: "`any` comes before another level, which would never be used",
         remedy: "write it last",
     },
     Rule {
@@ -124,12 +124,12 @@ pub(super) const BOTH: &[Rule] = &[
             &Expr::Has("ownerLimits"),
             &Expr::Is("enforcement", "Default"),
         ),
-        problem: "under Override annotations do not count, so there is nothing to limit",
+        problem: "Override ignores annotations, so there is nothing to limit",
         remedy: "remove ownerLimits",
     },
 ];
 
-/// Of `guard`.
+/// Rules of `guard`.
 pub(super) const GUARD: &[Rule] = &[Rule {
     at: "staticDemand",
     holds: Expr::Same(

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn d13_a_batch_is_one_dump_per_family_however_many_ports() {
+    fn d13_a_batch_is_one_dump_per_family_for_any_number_of_ports() {
         let ports = 1..=2_000;
         let one: BTreeSet<Flow> = ports.clone().map(|port| flow("10.96.0.10", port)).collect();
         let v4 = "10.96.0.10".parse().unwrap();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn one_port_alone_is_asked_for_by_its_number() {
+    fn a_single_port_is_selected_by_its_number() {
         let two = BTreeSet::from([
             flow("10.96.0.10", 53),
             Flow {

@@ -49,7 +49,7 @@ impl NamespaceLock {
         let user = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.user.to_string());
         tracing::warn!(
             user,
-            "a process that is no agent has the name @ipvs-topo/agent in this network namespace; a second agent would not \
+            "a process that is not an agent has the name @ipvs-topo/agent in this network namespace; a second agent would not \
              be noticed"
         );
         Ok(Self { _socket: None })
@@ -95,7 +95,7 @@ mod tests {
 
     /// All tests of a run share one network namespace, so this is a single test.
     #[tokio::test]
-    async fn a_second_agent_of_a_network_namespace_names_the_first_and_another_user_stops_none() {
+    async fn a_second_agent_names_the_first_and_another_user_stops_no_agent() {
         let first = NamespaceLock::acquire().unwrap();
         let error = NamespaceLock::acquire().unwrap_err().to_string();
         let me = format!("process {})", std::process::id());

@@ -132,7 +132,7 @@ mod tests {
     /// addition, nft requests no acknowledgement and numbers the set within the transaction
     /// (`NFTA_SET_ELEM_LIST_SET_ID`).
     #[test]
-    fn an_element_is_what_nft_sends_for_it() {
+    fn an_element_is_encoded_like_nft() {
         let delta = delta(&["10.244.1.1"], &[]);
         let mut transaction = transactions(&delta).next().unwrap().unwrap();
         let mut sequence = Sequence::new();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_there_are_fit_into_transactions() {
+    fn any_number_of_elements_fits_into_transactions() {
         let pods = |prefix: &str| {
             let addresses =
                 (0..=2 * MAX_ELEMENTS).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());

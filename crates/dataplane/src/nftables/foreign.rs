@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tables_family_and_name_are_read_and_anything_else_is_none() {
+    fn a_tables_family_and_name_are_read_and_other_messages_are_none() {
         let head = |family: u8| [family, 0, 0, 7];
         let name = [8, 0, 1, 0, b'n', b'a', b't', 0];
         let flags = [8, 0, 2, 0, 0, 0, 0, 0];

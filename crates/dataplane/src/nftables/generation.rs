@@ -56,7 +56,7 @@ mod tests {
     /// The format of `nf_tables_fill_gen_info`: the resource id is the lower half of the number, and the id and name of
     /// the requesting process follow the number.
     #[test]
-    fn the_kernels_answer_is_read_and_nothing_else_is() {
+    fn the_kernels_answer_is_read_and_other_messages_are_not() {
         let head = [0, 0, 1, 7];
         let number = [8, 0, 1, 0, 0, 0, 1, 7];
         let process = [8, 0, 2, 0, 0, 0, 4, 210, 8, 0, 3, 0, b'n', b'f', b't', 0];

@@ -13,7 +13,7 @@ use crate::hash::fnv1a;
 /// The name of our table in each family. It identifies us as the owner.
 pub const TABLE: &str = "ipvs-topo";
 
-/// The nftables families that have a table of ours.
+/// The nftables families that have one of our tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableFamily {
     /// IPv4 packets.

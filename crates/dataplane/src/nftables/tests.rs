@@ -47,7 +47,7 @@ fn a_single_stack_node_gets_no_table_of_the_other_family() {
 }
 
 #[test]
-fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
+fn d4_an_added_or_removed_pod_changes_elements_only() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
     let after = desired(
         &["10.96.0.0/12"],
@@ -64,7 +64,7 @@ fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
 }
 
 #[test]
-fn a_place_that_falls_silent_is_one_element() {
+fn a_frontend_that_starts_to_drop_is_one_element() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
     let after = silent(before.clone());
     assert!(before.lacks_any_of(&after) && !after.lacks_any_of(&before));
@@ -86,7 +86,7 @@ fn losing_the_last_address_of_a_family_removes_its_tables() {
 }
 
 #[test]
-fn only_what_is_added_has_to_precede_the_virtual_servers() {
+fn only_additions_must_precede_the_virtual_servers() {
     let small = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
     let large = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
     assert!(small.lacks_any_of(&large));
@@ -104,7 +104,7 @@ fn listed() -> Option<ObservedTable> {
 }
 
 #[test]
-fn nfts_listing_of_our_own_table_equals_the_wanted_one() {
+fn nfts_listing_of_our_table_equals_the_desired_one() {
     let held = ObservedTable::parse(LISTED).unwrap();
     assert_eq!(Some(held), listed());
 }
@@ -129,7 +129,7 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
 }
 
 #[test]
-fn output_that_is_not_ours_never_equals_a_wanted_table() {
+fn foreign_output_never_equals_a_desired_table() {
     assert_eq!(
         ObservedTable::parse("{}").unwrap(),
         ObservedTable::default()
@@ -138,7 +138,7 @@ fn output_that_is_not_ours_never_equals_a_wanted_table() {
 }
 
 #[test]
-fn an_endpoint_that_comes_and_goes_leaves_the_tables_as_they_were() {
+fn an_endpoint_that_is_added_and_removed_leaves_the_tables_unchanged() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
     let pods: Vec<IpAddr> = vec!["10.244.1.2".parse().unwrap()];
     let came = EndpointDelta {

@@ -1,10 +1,12 @@
-//! Records when draining real servers are deleted, so that a restart of the agent changes no deadline.
+//! Records when draining real servers are deleted, so that a restart of the agent changes no
+//! deadline.
 //!
-//! The file is beside the ownership record. A line sets the deadline of a real server (`+ -t 10.96.0.10:80 -r
-//! 10.244.1.7:8080 until 93784210 sum 5f0c1a2b`, milliseconds since boot) or clears it (`- -t 10.96.0.10:80 -r
-//! 10.244.1.7:8080 sum 77d1e09c`). The deadline is written before the weight is set to 0, and cleared after the real
-//! server is deleted or has its weight again. So for a real server with weight 0 in the kernel the last line is its
-//! deadline; lines of others have no meaning. A damaged line is ignored, and a real server without a deadline gets the
+//! The file is beside the ownership record. A line sets the deadline of a real server (`+ -t
+//! 10.96.0.10:80 -r 10.244.1.7:8080 until 93784210 sum 5f0c1a2b`, milliseconds since boot) or clears
+//! it (`- -t 10.96.0.10:80 -r 10.244.1.7:8080 sum 77d1e09c`). The deadline is written before the
+//! weight is set to 0, and cleared after the real server is deleted or has its weight again. So the
+//! last line of a real server with weight 0 in the kernel is its deadline; lines of other real
+//! servers have no meaning. A damaged line is ignored, and a real server without a deadline gets the
 //! full drain time again.
 
 use std::collections::BTreeMap;
@@ -30,7 +32,8 @@ const HEADER: &str = "ipvs-topo draining 1 boot ";
 pub struct Draining {
     path: PathBuf,
     header: String,
-    /// `None` after a failure: then the file does not exist, and the next change writes all deadlines.
+    /// `None` after a failure: then the file does not exist, and the next change writes all
+    /// deadlines.
     journal: Option<Journal>,
 }
 
@@ -79,8 +82,8 @@ impl Deadlines {
 }
 
 impl Draining {
-    /// Opens or creates the record in `directory`, which exists; `boot` is the kernel's boot id. After an error the
-    /// next change tries again.
+    /// Opens or creates the record in `directory`, which exists; `boot` is the kernel's boot id.
+    /// After an error the next change tries again.
     pub fn open(directory: &Path, boot: &str) -> (Self, io::Result<Deadlines>) {
         let mut record = Self {
             path: directory.join(FILE),
@@ -99,8 +102,8 @@ impl Draining {
         Ok(deadlines)
     }
 
-    /// Records deadlines that begin or end. `held` iterates over all deadlines, including these, in case the file is
-    /// rewritten.
+    /// Records deadlines that begin or end. `held` iterates over all deadlines, including these, in
+    /// case the file is rewritten.
     pub fn save(
         &mut self,
         changed: &[Deadline],
@@ -172,7 +175,8 @@ fn parse_line(line: &str) -> Option<Deadline> {
     })
 }
 
-/// Checks that a record of the parsed deadlines parses to the same. Lines without a checksum get one.
+/// Checks that a record of the parsed deadlines parses to the same. Lines without a checksum get
+/// one.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
     let with_sum = |line: &str| match line.contains(" sum ") {

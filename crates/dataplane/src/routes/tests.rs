@@ -127,7 +127,7 @@ mod wire {
     use super::*;
 
     #[test]
-    fn a_route_survives_the_way_to_the_kernel_and_back() {
+    fn an_encoded_route_decodes_to_the_same() {
         for (to, source) in [
             ("10.96.0.0/12", Some("192.168.10.11")),
             ("2001:db8::7/128", None),

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_comes_twice_is_a_repeat_whatever_else_differs() {
+    fn a_repeated_key_is_a_repeat_even_if_other_fields_differ() {
         let daemon = |id| Daemon::new(DaemonState::Primary, "eth0", id);
         let backup = Daemon::new(DaemonState::Backup, "eth0", 1);
         assert!(!has_repeats(&[daemon(1), backup.clone()]));

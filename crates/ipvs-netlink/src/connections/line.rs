@@ -25,7 +25,7 @@ pub(super) fn parse(line: &[u8]) -> Result<ConnectionEntry, &'static str> {
     let expires = expires
         .parse()
         .ok()
-        .ok_or("the time until it expires is no number")?;
+        .ok_or("the time until it expires is not a number")?;
     let engine = fields.next().map(|name| {
         let data: Vec<_> = fields.collect();
         (name.to_owned(), data.join(" "))
@@ -61,7 +61,7 @@ fn protocol(name: &str) -> Result<Protocol, &'static str> {
 fn endpoint(address: &str, port: &str) -> Result<SocketAddr, &'static str> {
     let port = u16::from_str_radix(port, 16)
         .ok()
-        .ok_or("a port is no hexadecimal number")?;
+        .ok_or("a port is not a hexadecimal number")?;
     Ok(SocketAddr::new(address_of(address)?, port))
 }
 
@@ -70,7 +70,7 @@ fn address_of(text: &str) -> Result<IpAddr, &'static str> {
     if text.len() == V4_DIGITS && !text.contains(':') {
         let bits = u32::from_str_radix(text, 16)
             .ok()
-            .ok_or("an address is no number")?;
+            .ok_or("an address is not a number")?;
         return Ok(Ipv4Addr::from_bits(bits).into());
     }
     let address: Ipv6Addr = text.parse().ok().ok_or("an address is malformed")?;

@@ -1,4 +1,4 @@
-//! What the transport or the kernel reported.
+//! The error that the transport or the kernel reported.
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_a_kernel_rarely_gives_have_their_meaning() {
+    fn rare_error_numbers_have_their_meaning() {
         for (errno, kind) in [
             (libc::EBUSY, ErrorKind::Busy),
             (libc::EAGAIN, ErrorKind::Busy),

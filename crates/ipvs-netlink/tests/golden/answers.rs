@@ -37,7 +37,7 @@ fn service(capture: &Capture, id: &ServiceId) -> ServiceEntry {
 }
 
 #[test]
-fn every_service_that_ipvsadm_made_is_read_back_as_it_was_asked_for() {
+fn every_service_that_ipvsadm_made_is_read_with_its_options() {
     for capture in captures() {
         let mut asked = BTreeSet::new();
         for step in capture.steps.iter().filter(|step| !step.failed) {
@@ -58,7 +58,7 @@ fn every_service_that_ipvsadm_made_is_read_back_as_it_was_asked_for() {
 }
 
 #[test]
-fn every_destination_that_ipvsadm_made_is_read_back_as_it_was_asked_for() {
+fn every_destination_that_ipvsadm_made_is_read_with_its_options() {
     for capture in captures() {
         let mut asked = BTreeSet::new();
         for step in capture.steps.iter().filter(|step| !step.failed) {
@@ -111,7 +111,7 @@ fn a_firewall_mark_of_ipv6_is_read_with_its_prefix_length() {
 }
 
 #[test]
-fn daemons_are_read_with_what_the_kernel_chose_for_them() {
+fn daemons_are_read_with_the_kernels_defaults() {
     for capture in captures() {
         let step = capture.step("ipvsadm -L --daemon");
         let daemon = |message: &Vec<u8>| codec::decode_daemon(payload(message)).unwrap();

@@ -42,7 +42,7 @@ fn gist(connection: &ConnectionEntry) -> String {
 }
 
 #[test]
-fn every_connection_that_a_kernel_shows_is_read_as_what_it_is() {
+fn every_connection_of_a_kernel_is_read_correctly() {
     for capture in [
         include_str!("connections-6.1.txt"),
         include_str!("connections-6.12.txt"),

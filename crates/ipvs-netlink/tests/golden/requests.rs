@@ -223,7 +223,7 @@ fn the_rest() -> Vec<(&'static str, Command)> {
 }
 
 #[test]
-fn every_request_of_ipvsadm_is_read_as_what_it_means() {
+fn every_request_of_ipvsadm_is_decoded_to_its_command() {
     for capture in captures() {
         for (words, command) in meanings() {
             let step = capture.step(&format!("ipvsadm {words}"));

@@ -35,7 +35,7 @@ fn refused(client: &mut Client, command: Command) -> ipvs_netlink::Error {
 }
 
 #[test]
-fn each_refusal_has_the_kind_that_says_what_it_means() {
+fn each_refusal_has_its_kind() {
     let mut client = client();
     let to_web = |real| Command::NewDest(tcp(WEB), real);
     let other = "192.0.2.9:80".parse().unwrap();
@@ -123,7 +123,7 @@ fn values_that_the_kernel_does_not_take_are_invalid() {
 }
 
 #[test]
-fn what_is_not_sent_is_invalid_and_does_not_stop_the_rest() {
+fn a_command_that_cannot_be_sent_is_invalid_and_does_not_stop_the_rest() {
     let mut client = client();
     let results = client
         .execute(&[
@@ -148,7 +148,7 @@ fn what_is_not_sent_is_invalid_and_does_not_stop_the_rest() {
 }
 
 #[test]
-fn reading_what_does_not_exist_says_so() {
+fn reading_a_missing_object_is_an_error() {
     let mut client = client();
     let service = client.service(&tcp(NOWHERE)).unwrap_err();
     assert_eq!(service.kind(), ErrorKind::NoSuchService);
@@ -178,7 +178,7 @@ fn texts_name_the_object_the_number_and_the_remedy() {
 }
 
 #[test]
-fn without_the_capability_nothing_is_permitted_and_the_text_says_what_is_needed() {
+fn without_the_capability_nothing_is_permitted_and_the_error_names_it() {
     let mut client = client();
     let mut sets = capabilities(None).unwrap();
     sets.effective.remove(CapabilitySet::NET_ADMIN);

@@ -15,7 +15,7 @@ fn replace(line: &str) -> bool {
 }
 
 #[test]
-fn they_do_what_they_say_and_touch_nothing_that_is_right() {
+fn examples_do_what_is_documented_and_change_nothing_else() {
     assert!(replace("10.96.0.10:80 192.0.2.1:8080=80 192.0.2.2:8080=20"));
     assert_saved([
         "-A -t 10.96.0.10:80 -s wrr",

@@ -87,12 +87,12 @@ fn a_strict_dump_is_filtered_by_the_kernel() {
     assert!(listed(true, 0, 255).len() > 1, "those of lo as well");
     assert!(
         listed(false, 177, 255).len() > 1,
-        "the request's words are no filter"
+        "the fields of the request are no filter"
     );
 }
 
 #[test]
-fn the_kernels_own_words_are_kept() {
+fn the_kernels_own_message_is_kept() {
     let mut batch = Batch::new();
     batch.push(Request::new(RTM_NEWROUTE, NEW), &local_route(1, 33));
     let outcomes = route().execute(batch).unwrap();
@@ -108,7 +108,7 @@ fn the_kernels_own_words_are_kept() {
 }
 
 #[test]
-fn single_answers_reach_the_request_that_asked() {
+fn single_answers_reach_their_request() {
     run("ip", "link add eth7 type dummy");
     let mut batch = Batch::new();
     let indices = [1_u32, 999_999, 1];
@@ -167,7 +167,7 @@ fn connection_tracking_can_be_read_and_changed() {
 }
 
 #[test]
-fn notifications_arrive_and_their_loss_is_told() {
+fn notifications_arrive_and_their_loss_is_reported() {
     let mut options = Options::default();
     let mut links = Subscription::open(NetlinkProtocol::ROUTE, &[LINKS], &options).unwrap();
     run("ip", "link add eth7 type dummy");

@@ -1,4 +1,4 @@
-//! Kubeconfigs: where kubectl looks for them, and what is wrong with one, in words of this project.
+//! Finds and reads kubeconfigs like kubectl, and describes errors without a parser's own message.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError
 
 use super::error::AccessError;
 
-/// The files that kubectl reads when no flag names one: those of `KUBECONFIG`, else `~/.kube/config`.
+/// The files that kubectl reads without `--kubeconfig`: those of `KUBECONFIG`, else
+/// `~/.kube/config`.
 pub(super) fn places(variable: Option<OsString>, home: Option<PathBuf>) -> Vec<PathBuf> {
     match variable.filter(|files| !files.is_empty()) {
         Some(files) => std::env::split_paths(&files)
@@ -21,8 +22,8 @@ pub(super) fn places(variable: Option<OsString>, home: Option<PathBuf>) -> Vec<P
     }
 }
 
-/// The files that exist as one kubeconfig, in which the first file that has a name or value wins; none if nothing is in
-/// them, as for kubectl, which then takes the account of the pod.
+/// Merges the files that exist. For each name and value the first file wins. Returns `None` if they
+/// are empty: kubectl, too, then uses the pod's service account.
 pub(super) fn merged(places: &[PathBuf]) -> Result<Option<Kubeconfig>, AccessError> {
     let mut merged = Kubeconfig::default();
     for place in places.iter().filter(|place| place.exists()) {
@@ -33,12 +34,13 @@ pub(super) fn merged(places: &[PathBuf]) -> Result<Option<Kubeconfig>, AccessErr
     Ok((!is_empty).then_some(merged))
 }
 
-/// The kubeconfig in a file, with the paths in it made absolute.
+/// Reads a kubeconfig and makes its paths absolute.
 pub(super) fn read(place: &Path) -> Result<Kubeconfig, AccessError> {
     Kubeconfig::read_from(place).map_err(|error| wrong(place, &error))
 }
 
-/// Address and credentials of `context`, else of the current context; `place` says where the kubeconfig comes from.
+/// Address and credentials of `context`, else of the current context. `place` is the file, for
+/// errors.
 pub(super) async fn config(
     read: Kubeconfig,
     context: Option<&str>,
@@ -61,7 +63,8 @@ fn wrong(place: &Path, error: &KubeconfigError) -> AccessError {
     }
 }
 
-/// What is wrong, and what helps. A parser's own message may repeat lines of the file, and with them secrets.
+/// Returns the message and the remedy. A parser's own message may repeat lines of the file, and
+/// secrets in them.
 fn words(error: &KubeconfigError) -> (String, &'static str) {
     const FIT: &str = "make it a kubeconfig as kubectl writes it";
     match error {
@@ -86,17 +89,17 @@ fn words(error: &KubeconfigError) -> (String, &'static str) {
             format!("it cannot be read: {error}"),
             "correct the path or its permissions",
         ),
-        KubeconfigError::Parse(_) => ("it is no kubeconfig in YAML or JSON".to_owned(), FIT),
+        KubeconfigError::Parse(_) => ("it is not a kubeconfig in YAML or JSON".to_owned(), FIT),
         KubeconfigError::MissingClusterUrl => (
             "its cluster has no server".to_owned(),
             "add server: https://HOST:PORT",
         ),
         KubeconfigError::ParseClusterUrl(_) => (
-            "the server of its cluster is no address".to_owned(),
+            "the server of its cluster is not an address".to_owned(),
             "write it as https://10.0.0.1:6443",
         ),
         KubeconfigError::ParseProxyUrl(_) => (
-            "its proxy-url is no address".to_owned(),
+            "its proxy-url is not an address".to_owned(),
             "write it as http://10.0.0.1:3128",
         ),
         KubeconfigError::LoadCertificateAuthority(error) => {
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_looked_for_where_kubectl_does() {
+    fn files_are_found_where_kubectl_finds_them() {
         let home = || Some(PathBuf::from("/home/me"));
         let found = places(Some("/a::/b".into()), home());
         assert_eq!(found, [PathBuf::from("/a"), PathBuf::from("/b")]);
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_file_wins_and_one_that_is_not_there_is_passed_over() {
+    async fn the_first_file_wins_and_a_missing_file_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second, gone] =
             ["first", "second", "gone"].map(|name| folder.path().join(name));
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_said_with_file_and_remedy_and_no_secret_is_repeated() {
+    async fn errors_have_file_and_remedy_and_no_secret() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         let shown = async |text: &str, context| {
@@ -186,7 +189,10 @@ mod tests {
             config(read, context, &file).await.unwrap_err().to_string()
         };
         let broken = shown("users: [{name: me, user: {token: s3cret}\n}", None).await;
-        assert!(broken.contains("config: it is no kubeconfig"), "{broken}");
+        assert!(
+            broken.contains("config: it is not a kubeconfig"),
+            "{broken}"
+        );
         assert!(!broken.contains("s3cret"), "{broken}");
         let good = text("one", "https://10.0.0.1:1");
         let unknown = shown(&good, Some("two")).await;

@@ -1,6 +1,6 @@
-//! Credential plugins: the command of a kubeconfig that makes a token or a client certificate.
+//! Runs credential plugins: the command of a kubeconfig that makes a token or a client certificate.
 //!
-//! The `kube` crate would run it itself, on the thread of the loop and for as long as it takes.
+//! The `kube` crate would run it in the thread of the reconcile loop and without a time limit.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -16,13 +16,12 @@ use object_tree::{self as yaml, Node};
 use safe_text::{one_line, shorten};
 use subprocess::{ChildError, Input, Program};
 
-/// How long a plugin without a terminal may run.
+/// The time limit of a plugin without a terminal.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// How long one may run that asks the user at a terminal.
+/// The time limit of a plugin that asks the user at a terminal.
 const DEADLINE_AT_TERMINAL: Duration = Duration::from_secs(300);
 
-/// What a plugin printed.
 #[derive(Default)]
 struct Printed {
     token: Option<String>,
@@ -31,11 +30,12 @@ struct Printed {
     ends: Option<Timestamp>,
 }
 
-/// Runs the plugin, if the configuration has one and goes by it, and puts what it printed in its place. Returns when they end.
+/// Runs the plugin, if the configuration uses one, and replaces it with the credentials that it
+/// printed. Returns when they expire.
 pub(super) async fn resolve(config: &mut Config) -> Result<Option<Timestamp>, String> {
     let provider = config.auth_info.auth_provider.as_ref();
     if provider.is_some_and(|provider| provider.config.contains_key("cmd-path")) {
-        // It would be run without a deadline.
+        // The `kube` crate would run it without a time limit.
         return Err("an auth-provider with a command is not run, as kubectl 1.26 removed it; use exec in its place".to_owned());
     }
     if goes_by_another(&config.auth_info) {
@@ -60,7 +60,7 @@ pub(super) async fn resolve(config: &mut Config) -> Result<Option<Timestamp>, St
     Ok(printed.ends)
 }
 
-/// The credentials that count before a plugin.
+/// Whether the configuration has credentials that come before a plugin.
 fn goes_by_another(auth: &AuthInfo) -> bool {
     let by_name = auth.username.is_some() && auth.password.is_some();
     by_name || auth.auth_provider.is_some() || auth.token.is_some() || auth.token_file.is_some()
@@ -75,7 +75,7 @@ async fn run(exec: &ExecConfig) -> Result<Printed, String> {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !at_terminal => {
             return Err(
-                "has interactiveMode: Always, and standard input is no terminal; run it where there is one"
+                "has interactiveMode: Always, and standard input is not a terminal; run it where there is one"
                     .to_owned(),
             );
         }
@@ -114,7 +114,7 @@ async fn run(exec: &ExecConfig) -> Result<Printed, String> {
     read(&output.stdout)
 }
 
-/// The input of a plugin: `ExecCredential` of its version.
+/// The input of a plugin: an `ExecCredential` of the plugin's version.
 fn info(exec: &ExecConfig, interactive: bool) -> String {
     let cluster = exec.cluster.as_ref().filter(|_| exec.provide_cluster_info);
     let spec = match cluster {
@@ -137,7 +137,7 @@ fn shown(text: &str) -> String {
     one_line(&shorten(text.trim())).into_owned()
 }
 
-/// Reads an `ExecCredential` in JSON or YAML. What it holds is secret, so no error repeats it.
+/// Reads an `ExecCredential` in JSON or YAML. Errors do not repeat its text, which is secret.
 fn read(text: &[u8]) -> Result<Printed, String> {
     let mut status = None;
     let end = yaml::read(text, |node| status = node.get("status").cloned());
@@ -151,8 +151,7 @@ fn read(text: &[u8]) -> Result<Printed, String> {
         certificate: text("clientCertificateData"),
         key: text("clientKeyData"),
         ends: ends.transpose().map_err(|_why| {
-            "printed an expirationTimestamp that is no time; it has to be as 2026-11-22T10:00:00Z"
-                .to_owned()
+            "printed an expirationTimestamp that is not a time like 2026-11-22T10:00:00Z".to_owned()
         })?,
     };
     let has_token = printed.token.is_some();
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plugin_gives_a_token_that_ends() {
+    async fn a_plugin_gives_a_token_that_expires() {
         let script = "echo \"status: {token: $COLOUR-$(echo $KUBERNETES_EXEC_INFO | grep -c '\\\"interactive\\\":false'), \
                       expirationTimestamp: 2100-01-01T00:00:00Z}\"";
         let plugin = Plugin::new(script);
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_plugin_does_wrong_is_said_and_no_secret_is_repeated() {
+    async fn errors_of_a_plugin_have_the_reason_and_no_secret() {
         let cases = [
             (
                 "echo no $COLOUR >&2; exit 3",
@@ -275,7 +274,7 @@ mod tests {
             ),
             (
                 "echo 'status: {token: s3cret, expirationTimestamp: soon}'",
-                "an expirationTimestamp that is no time",
+                "an expirationTimestamp that is not a time",
             ),
             ("kill -9 $$", "ended by signal 9"),
         ];
@@ -297,7 +296,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_hangs_is_killed_at_its_deadline() {
-        // Time is paused: the deadline passes as soon as nothing else goes on.
+        // Time is paused, so the deadline passes when the runtime is idle.
         let refused = Plugin::new("sleep 1000000; true").refused().await;
         assert!(
             refused.contains("did not end within 30 s and was killed; run it by hand"),

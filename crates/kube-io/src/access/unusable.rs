@@ -1,4 +1,4 @@
-//! Why credentials cannot be used, in words of this project. A library's own message may repeat what is secret.
+//! Describes why credentials cannot be used. A library's own message may repeat a secret.
 
 use http::header::HeaderValue;
 use kube::client::{AuthError, RustlsTlsError};
@@ -7,7 +7,7 @@ use secrecy::ExposeSecret as _;
 
 use super::error::AccessError;
 
-/// What is wrong with the credentials for `server` that the client was to be built with.
+/// Makes the error for credentials of `server` with which no client can be built.
 pub(super) fn error(server: &str, error: &Error) -> AccessError {
     let (message, remedy) = words(error);
     AccessError::Credentials {
@@ -17,7 +17,7 @@ pub(super) fn error(server: &str, error: &Error) -> AccessError {
     }
 }
 
-/// Refuses a token that no header can hold: the client that is built with it would panic.
+/// Refuses a token that is not a valid header: building the client would panic.
 pub(super) fn check_token(config: &Config) -> Result<(), Error> {
     let Some(token) = &config.auth_info.token else {
         return Ok(());
@@ -35,7 +35,7 @@ fn words(error: &Error) -> (String, &'static str) {
             "the protocol of its proxy is not supported".to_owned(),
             "write proxy-url as http://HOST:PORT",
         ),
-        // A client that is only built meets none of the others.
+        // The other errors come from requests, not from building a client.
         _ => (
             "no client can be built with them".to_owned(),
             "check certificate, key and token of the kubeconfig",
@@ -61,7 +61,7 @@ fn authentication(error: &AuthError) -> (String, &'static str) {
             "this machine trusts no certificate authority".to_owned(),
             "add certificate-authority to the cluster of the kubeconfig",
         ),
-        // What a command did is said where it is run.
+        // `plugin.rs` reports the errors of commands.
         _ => (
             "its auth-provider cannot be used".to_owned(),
             "use a credential plugin (users[].user.exec) in its place",
@@ -89,7 +89,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
             CLIENT,
         ),
         RustlsTlsError::AddRootCertificate(_) => (
-            "the certificate authority is no certificate".to_owned(),
+            "the certificate authority is not a certificate".to_owned(),
             AUTHORITY,
         ),
         RustlsTlsError::NoValidNativeRootCA(_) => (
@@ -97,7 +97,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
             "add certificate-authority to the cluster of the kubeconfig",
         ),
         RustlsTlsError::InvalidServerName(_) => (
-            "tls-server-name is no name".to_owned(),
+            "tls-server-name is not a valid name".to_owned(),
             "correct tls-server-name of the kubeconfig",
         ),
     }
@@ -107,7 +107,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
 mod tests {
     use crate::Access;
 
-    /// What is said of a kubeconfig whose user is `user`.
+    /// The error for a kubeconfig with this `user`.
     async fn said(user: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_that_cannot_be_used_are_told_without_the_librarys_words() {
+    async fn unusable_credentials_are_reported_without_the_librarys_message() {
         let cases = [
             ("{token: \"s3cret\\n\"}", "the token holds characters"),
             (

@@ -15,20 +15,19 @@ use crate::error::{self, ApiError, Fault};
 use crate::meter::Meter;
 use crate::path::{Target, Verb};
 
-/// No object, page or watch line is longer than this; more is no Kubernetes API server.
+/// The longest answer or watch event. Kubernetes API servers send nothing longer.
 const MAX_BODY: usize = 256 << 20;
 
-/// How long an answer, or the next part of it, may take.
+/// The time limit for an answer, and for the next part of it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The body of one answer.
 pub(crate) struct Chunks {
     meter: Arc<Meter>,
     verb: Verb,
     target: Target,
     resource: String,
     form: Encoding,
-    /// None where the body is not compressed.
+    /// None if the body is not compressed.
     inflater: Option<Inflater>,
     body: Body,
 }
@@ -58,12 +57,11 @@ impl Chunks {
         }
     }
 
-    /// The encoding of the body.
     pub(crate) fn form(&self) -> Encoding {
         self.form
     }
 
-    /// The next part; `None` at the end. Nothing is lost when the future is dropped.
+    /// Returns the next part; `None` at the end. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             let Some(frame) = self.body.frame().await else {
@@ -86,7 +84,6 @@ impl Chunks {
         }
     }
 
-    /// The whole body.
     pub(crate) async fn all(mut self) -> Result<Vec<u8>, ApiError> {
         let mut all = Vec::new();
         loop {
@@ -105,7 +102,7 @@ impl Chunks {
         Ok(all)
     }
 
-    /// An error about the request that this answers.
+    /// An error of the request that this answers.
     pub(crate) fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
         ApiError::new(self.verb, &self.target, fault, message)
     }

@@ -1,14 +1,16 @@
-//! Decompresses answers in parts, as they arrive: gzip (RFC 1952), the only compression of API servers.
+//! Decompresses answers in parts, as they arrive: gzip (RFC 1952), the only compression of API
+//! servers.
 
 use std::io::{self, Write as _};
 
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 
-/// How many bytes are decompressed at a time: the output may be a thousand times as long.
+/// How many bytes are decompressed at a time. The output may be a thousand times as long.
 const PIECE: usize = 16 << 10;
 
-/// Decompresses parts. A stream has one gzip member for each flush of the server, so that no event waits for the next (`perFlushGzipWriter` of apiserver's `pkg/endpoints/handlers/watch.go`).
+/// Decompresses parts. The server ends a gzip member at each flush, so that no event waits for the
+/// next one (`perFlushGzipWriter` of apiserver's `pkg/endpoints/handlers/watch.go`).
 pub(super) struct Inflater(MultiGzDecoder<Vec<u8>>);
 
 impl Inflater {
@@ -16,7 +18,8 @@ impl Inflater {
         Self(MultiGzDecoder::new(Vec::new()))
     }
 
-    /// The output that is complete after `part`, which may be empty; an error if it is more than `most` bytes.
+    /// Returns the output that is complete after `part`, which may be empty. Fails if it is more
+    /// than `most` bytes.
     pub(super) fn next(&mut self, part: &[u8], most: usize) -> io::Result<Bytes> {
         for piece in part.chunks(PIECE) {
             self.0.write_all(piece)?;
@@ -44,7 +47,7 @@ mod tests {
 
     const MOST: usize = 1 << 20;
 
-    /// As a server writes what it sends at once.
+    /// Compresses like a server at one flush.
     fn member(text: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(text).unwrap();
@@ -53,27 +56,31 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_at_once_waits_for_nothing() {
+    fn a_complete_member_is_decompressed_at_once() {
         let mut inflater = Inflater::new();
         for text in ["first".repeat(40_000), "second".to_owned()] {
-            let told = inflater.next(&member(text.as_bytes()), MOST).unwrap();
-            assert_eq!(told, text);
+            let decompressed = inflater.next(&member(text.as_bytes()), MOST).unwrap();
+            assert_eq!(decompressed, text);
         }
         inflater.end().unwrap();
     }
 
     #[test]
-    fn what_arrived_of_a_member_is_told_before_its_end() {
+    fn the_start_of_a_member_is_decompressed_before_its_end() {
         let text: Vec<u8> = (0..200_000_u32).flat_map(u32::to_be_bytes).collect();
         let member = member(&text);
         let half = &member[..member.len() / 2];
-        let told = Inflater::new().next(half, MOST).unwrap();
-        assert!(told.len() > text.len() / 4, "{}", told.len());
-        assert!(text.starts_with(&told));
+        let decompressed = Inflater::new().next(half, MOST).unwrap();
+        assert!(
+            decompressed.len() > text.len() / 4,
+            "{}",
+            decompressed.len()
+        );
+        assert!(text.starts_with(&decompressed));
     }
 
     #[test]
-    fn what_was_changed_or_cut_off_on_its_way_is_an_error() {
+    fn changed_or_truncated_input_is_an_error() {
         let whole = member(b"some text");
         let mut changed = whole.clone();
         let checksum = changed.len() - 6;
@@ -87,30 +94,30 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_beyond_all_bounds_is_an_error() {
+    fn output_above_the_limit_is_an_error() {
         let zeros = member(&vec![0; 40 << 20]);
-        let told = Inflater::new().next(&zeros, MOST);
-        assert!(told.is_err(), "{} bytes", zeros.len());
+        let decompressed = Inflater::new().next(&zeros, MOST);
+        assert!(decompressed.is_err(), "{} bytes", zeros.len());
     }
 
     proptest! {
         #[test]
-        fn parts_of_any_size_tell_the_same(
+        fn parts_of_any_size_give_the_same_output(
             texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3_000), 0..8),
             size in 1_usize..5_000,
         ) {
             let sent: Vec<u8> = texts.iter().flat_map(|text| member(text)).collect();
             let mut inflater = Inflater::new();
-            let mut told = Vec::new();
+            let mut decompressed = Vec::new();
             for part in sent.chunks(size) {
-                told.extend_from_slice(&inflater.next(part, MOST).unwrap());
+                decompressed.extend_from_slice(&inflater.next(part, MOST).unwrap());
             }
             prop_assert!(texts.is_empty() || inflater.end().is_ok());
-            prop_assert_eq!(told, texts.concat());
+            prop_assert_eq!(decompressed, texts.concat());
         }
 
         #[test]
-        fn whatever_comes_is_told_or_an_error(
+        fn any_input_gives_output_or_an_error(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..8),
             well_begun: bool,
         ) {

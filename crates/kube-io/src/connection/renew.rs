@@ -1,7 +1,7 @@
-//! Replaces the client when the server no longer accepts its credentials, or its certificate authority is outdated.
+//! Replaces the client when its credentials or its certificate authority are outdated.
 //!
-//! The client itself renews tokens from files and commands. It cannot renew a client certificate, a certificate authority or
-//! a replaced kubeconfig, so a new client is built for these.
+//! The client itself renews tokens from files and commands. A client certificate, a certificate
+//! authority or a replaced kubeconfig needs a new client.
 
 use std::time::Duration;
 
@@ -12,25 +12,23 @@ use tokio::time::Instant;
 
 use crate::access::Access;
 
-/// The least time between two replacements.
+/// The minimum time between two replacements.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// How long before credentials expire new ones are made.
+/// How long before the credentials expire the client is replaced.
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
 
-/// A client and how to make another.
 pub(super) struct Credentials {
     access: Option<Access>,
     state: Mutex<ClientState>,
-    /// Held while a client is made, which may take as long as a command that makes credentials. Requests with the present
-    /// client do not wait for it.
+    /// Held while a client is made, which takes as long as the credential plugin. Requests with the
+    /// current client do not wait for it.
     renewal: Mutex<()>,
 }
 
 struct ClientState {
     client: Client,
     made: Instant,
-    /// Why the last replacement failed.
     failure: Option<String>,
 }
 
@@ -56,10 +54,11 @@ impl Credentials {
         }
     }
 
-    /// The present client; a new one if the present one's credentials are about to run out.
+    /// Returns the current client, or a new one if the credentials of the current one are about to
+    /// expire.
     ///
     /// # Errors
-    /// They have run out and there are no others: why not.
+    /// The credentials have expired and cannot be renewed. The error is the reason.
     pub(super) async fn client(&self) -> Result<Client, String> {
         let (client, ends) = self.present().await;
         let Some(ends) = ends.filter(|ends| *ends - AHEAD <= Timestamp::now()) else {
@@ -75,11 +74,11 @@ impl Credentials {
             return Ok(client);
         }
         let failure = self.failure().await;
-        Err(failure.unwrap_or_else(|| "they have run out".to_owned()))
+        Err(failure.unwrap_or_else(|| "the credentials have expired".to_owned()))
     }
 
-    /// Makes a new client from what files and commands say now, unless that was just done. If they say nothing
-    /// usable, the present one stays.
+    /// Makes a new client from the files and commands as they are now, unless that was just done.
+    /// Keeps the current client if this fails.
     pub(super) async fn renew(&self) {
         let Some(access) = &self.access else { return };
         let _alone = self.renewal.lock().await;
@@ -98,7 +97,7 @@ impl Credentials {
         }
     }
 
-    /// Why the last attempt to make a client failed, if it did.
+    /// Why the last attempt to make a client failed.
     pub(super) async fn failure(&self) -> Option<String> {
         self.state.lock().await.failure.clone()
     }
@@ -132,7 +131,7 @@ mod tests {
         Access::kubeconfig(&path, "test")
     }
 
-    /// Credentials that end so many seconds from now, and that the script would renew.
+    /// Credentials that expire in `seconds` and that `script` renews.
     async fn ending(folder: &tempfile::TempDir, seconds: i64, script: &str) -> Credentials {
         let ends = Timestamp::now() + SignedDuration::from_secs(seconds);
         let mut config = kube::Config::new("http://10.0.0.1".parse().unwrap());
@@ -156,11 +155,11 @@ mod tests {
         assert_eq!(
             begun.elapsed(),
             Duration::ZERO,
-            "the deadline was not waited for"
+            "the request did not wait for the deadline"
         );
         assert!(
             waits.await.is_ok(),
-            "the present credentials are good for 30 s more"
+            "the current credentials are valid for 30 s more"
         );
         let failure = credentials.failure().await.unwrap();
         assert!(
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_that_ran_out_are_renewed_or_the_reason_is_told() {
+    async fn expired_credentials_are_renewed_or_the_error_has_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let fresh = "echo 'status: {token: b, expirationTimestamp: 2100-01-01T00:00:00Z}'";
         let credentials = ending(&folder, -1, fresh).await;

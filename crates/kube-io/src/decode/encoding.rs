@@ -1,16 +1,15 @@
-//! Names the encodings of the API server, by its header `Content-Type`.
+//! The encodings of the API server, by the header `Content-Type`.
 
-/// How the server encodes objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Every server has every kind as JSON.
+    /// Every server supports it for every kind.
     Json,
-    /// About half as long. Only the kinds of Kubernetes itself can be encoded so.
+    /// About half as long. Only built-in kinds support it.
     Protobuf,
 }
 
 impl Encoding {
-    /// Reads the header `Content-Type`; JSON for every value that is not protobuf.
+    /// Reads the header `Content-Type`. Every value that is not protobuf means JSON.
     pub fn of(content_type: &str) -> Self {
         if content_type.starts_with("application/vnd.kubernetes.protobuf") {
             Self::Protobuf

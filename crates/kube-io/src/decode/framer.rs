@@ -1,30 +1,29 @@
-//! Splits a stream of bytes into events: lines of JSON, or messages of protobuf after their lengths.
+//! Splits a stream of bytes into events: lines of JSON, or protobuf messages with a length prefix.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use super::encoding::Encoding;
 
-/// Longer parts are no objects: etcd refuses what is longer than a few megabytes.
+/// The longest part. etcd refuses objects above a few megabytes.
 const LONGEST: usize = 64 << 20;
 
-/// The length before a message: four bytes, the most significant first (`LengthDelimitedFramer` of apimachinery).
+/// The length prefix of a message: four bytes, big-endian (`LengthDelimitedFramer` of
+/// apimachinery).
 const LENGTH: usize = 4;
 
-/// The bytes of a part that has not ended yet, and of parts that were not taken yet.
+/// Bytes that were not taken yet.
 #[derive(Debug)]
 pub struct Framer {
     form: Encoding,
     bytes: BytesMut,
-    /// So many bytes at the start are known to hold no end of a line.
+    /// The number of bytes at the start that contain no end of line.
     searched: usize,
 }
 
-/// A part that does not end.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
 impl Framer {
-    /// Of a stream in this form.
     pub fn of(form: Encoding) -> Self {
         Self {
             form,
@@ -33,7 +32,6 @@ impl Framer {
         }
     }
 
-    /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.bytes.extend_from_slice(bytes);
         let announced = match self.form {
@@ -47,7 +45,7 @@ impl Framer {
         }
     }
 
-    /// The next whole part, without what separates it from others; empty ones are left out.
+    /// Returns the next complete part without its separator. Skips empty parts.
     pub fn next_part(&mut self) -> Option<Bytes> {
         loop {
             let part = match self.form {
@@ -81,7 +79,7 @@ impl Framer {
         Some(self.bytes.split_to(length))
     }
 
-    /// How long the next message is.
+    /// The length of the next message.
     fn announced(&self) -> Option<usize> {
         let length = self.bytes.first_chunk::<LENGTH>()?;
         usize::try_from(u32::from_be_bytes(*length)).ok()
@@ -94,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found when the bytes come in pieces of these lengths.
+    /// The parts, if the bytes come in pieces of these lengths.
     fn found(form: Encoding, mut rest: &[u8], cuts: &[usize]) -> Vec<String> {
         let (mut parts, mut found) = (Framer::of(form), Vec::new());
         for cut in cuts.iter().cycle() {
@@ -118,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_bytes_are_cut_the_parts_are_the_same(
+        fn the_parts_are_the_same_for_any_split_of_the_bytes(
             texts in prop::collection::vec("[a-z]{0,9}", 0..20),
             cuts in prop::collection::vec(1_usize..7, 1..80),
         ) {
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_announced_as_longer_than_any_object_is_refused_before_it_comes() {
+    fn a_too_long_length_prefix_is_refused_before_the_message() {
         let mut messages = Framer::of(Encoding::Protobuf);
         assert_eq!(messages.push(&[255, 255, 255]), Ok(()));
         assert_eq!(messages.push(&[255]), Err(TooLong));

@@ -1,4 +1,4 @@
-//! Decodes JSON. A tree leaves out what is large and unused: `managedFields` and the images of a Node.
+//! Decodes JSON. Skips large unused fields: `managedFields` and the images of a Node.
 
 mod entries;
 mod event;
@@ -14,7 +14,6 @@ pub(super) use tree::Tree;
 use super::error::DecodeError;
 use object_tree::Node;
 
-/// Reads one object.
 pub(super) fn object(text: &[u8]) -> Result<Node, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let object = Tree::OBJECT.deserialize(&mut deserializer)?;

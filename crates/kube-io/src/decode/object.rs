@@ -1,4 +1,5 @@
-//! Defines the types into which objects can be decoded: a tree that leaves out what is large and unused, or plain JSON.
+//! Defines the types into which objects can be decoded: a tree without large unused fields, or
+//! plain JSON.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -14,7 +15,6 @@ use super::protobuf;
 use super::scalar::quoted;
 use super::type_meta::TypeMeta;
 
-/// A type into which objects are decoded.
 pub trait DecodedObject: Sized {
     /// Decodes a page and passes its objects to `sink`, one at a time.
     fn list(
@@ -26,7 +26,6 @@ pub trait DecodedObject: Sized {
     /// Decodes an event of a watch: its type and its object.
     fn event(encoding: Encoding, event: &[u8]) -> Result<(object_tree::Text, Self), DecodeError>;
 
-    /// Sets `kind` and `apiVersion`.
     #[must_use]
     fn with_type(self, type_meta: TypeMeta) -> Self;
 
@@ -76,7 +75,7 @@ impl DecodedObject for Node {
     }
 }
 
-/// Has no protobuf: it is for custom resources, and for callers that read few objects.
+/// Supports no protobuf: it is for custom resources, and for callers that read few objects.
 impl DecodedObject for Value {
     fn list(
         encoding: Encoding,

@@ -1,11 +1,10 @@
-//! Holds what a page of a list says besides its objects.
+//! The metadata of a page of a list.
 
-/// What a page says besides its objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Page {
-    /// The version of the whole collection, for following what comes after.
+    /// The version of the whole collection, to watch from.
     pub resource_version: String,
-    /// What to ask the next page with; empty on the last.
+    /// The continue token for the next page; empty on the last page.
     pub r#continue: String,
 }

@@ -1,8 +1,9 @@
-//! Decodes protobuf of the API server: an object is in an envelope with its kind, and only the fields that conversion reads
-//! are in the [tables](kinds).
+//! Decodes protobuf of the API server. An object is in an envelope with its kind. Only the fields
+//! that the conversion reads are in the [tables](kinds).
 //!
-//! The tree is the one that the same object in JSON gives, as far as it is read. There are crates for protobuf, but they
-//! want a type for every message, which would then be turned into the tree; the four wire types are less than that.
+//! The tree is the same as from JSON, for the fields that are read. Protobuf crates require a type
+//! for every message, which would then be converted into the tree. Reading the four wire types is
+//! less code.
 
 pub(super) mod kinds;
 mod tree;
@@ -16,20 +17,19 @@ use super::error::{DecodeError, garbled};
 use super::page::Page;
 use object_tree::{Node, Text};
 
-/// What an envelope begins with (`protobuf.go` in apimachinery).
+/// The first bytes of an envelope (`protobuf.go` in apimachinery).
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Reads one object.
 pub(super) fn object(bytes: &[u8]) -> Result<Node, DecodeError> {
     let (kind, object) = open(bytes)?;
     tree::message(object, kinds::of(&kind)?)
 }
 
-/// Reads a page and hands its objects to `sink`.
+/// Reads a page and passes its objects to `sink`.
 pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, DecodeError> {
     let (kind, list) = open(bytes)?;
     let Some(kind) = kind.strip_suffix("List") else {
-        return Err(garbled(format!("a {kind} is no list")));
+        return Err(garbled(format!("a {kind} is not a list")));
     };
     let table = kinds::of(kind)?;
     let mut page = None;
@@ -46,12 +46,12 @@ pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, Dec
 /// Reads a `WatchEvent`: its type, and its object.
 pub(super) fn event(bytes: &[u8]) -> Result<(Text, Node), DecodeError> {
     let kind = text_in(bytes, 1)?;
-    // A `RawExtension`, which holds nothing but the envelope.
+    // A `RawExtension`, which contains only the envelope.
     let extension = bytes_of(bytes, 2)?;
     Ok((kind, object(bytes_of(extension, 1)?)?))
 }
 
-/// The kind of what is in an envelope (`runtime.Unknown`), and its bytes.
+/// Returns the kind and the bytes of the object in an envelope (`runtime.Unknown`).
 fn open(envelope: &[u8]) -> Result<(Text, &[u8]), DecodeError> {
     let Some(envelope) = envelope.strip_prefix(MAGIC) else {
         return Err(garbled("an object without its envelope"));

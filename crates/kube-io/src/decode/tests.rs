@@ -1,5 +1,4 @@
-//! The tree from JSON is the tree from the same text read as YAML, and what is made of protobuf is what is made of the
-//! same in JSON.
+//! Checks that JSON gives the same tree as YAML, and protobuf the same as JSON.
 
 mod captured;
 
@@ -15,7 +14,7 @@ const SERVICE: Option<TypeMeta> = Some(TypeMeta {
     api_version: "v1",
 });
 
-/// The tree without lines, written out.
+/// Prints the tree without line numbers.
 fn shape(node: &Node) -> String {
     match node.value() {
         Value::Scalar { text, plain: true } => format!("plain {text}"),
@@ -50,7 +49,7 @@ fn of_yaml(text: &str) -> String {
     found.join("\n")
 }
 
-/// Any JSON as servers write it: no floating point, which YAML keeps as written.
+/// Any JSON that servers write. No floating point: YAML keeps the original text of a number.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -68,7 +67,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn both_fronts_read_the_same_tree(spec in value()) {
+    fn json_and_yaml_give_the_same_tree(spec in value()) {
         let text = json!({"kind": "Service", "metadata": {"name": "a"}, "spec": spec}).to_string();
         prop_assert_eq!(of_json(&text), of_yaml(&text));
     }
@@ -85,7 +84,7 @@ proptest! {
 }
 
 #[test]
-fn a_page_tells_its_version_and_what_comes_next() {
+fn a_page_has_its_version_and_continue_token() {
     let text = br#"{"kind":"ServiceList","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},
         "items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}"#;
     let mut found = Vec::new();
@@ -107,7 +106,7 @@ fn a_page_tells_its_version_and_what_comes_next() {
 }
 
 #[test]
-fn what_is_no_page_is_refused() {
+fn other_content_than_a_page_is_refused() {
     for text in [
         "",
         "[]",
@@ -127,7 +126,7 @@ fn what_is_no_page_is_refused() {
 }
 
 #[test]
-fn an_event_tells_what_happened_and_the_version() {
+fn an_event_has_its_type_and_version() {
     let read = |kind: &str, more: &str| {
         let text = format!(
             r#"{{"type":"{kind}","object":{{"kind":"Service","metadata":{{"name":"a","resourceVersion":"9"{more}}}}}}}"#
@@ -159,7 +158,7 @@ fn an_event_tells_what_happened_and_the_version() {
 }
 
 #[test]
-fn what_is_large_and_read_by_nothing_is_left_out_and_labels_of_that_name_are_not() {
+fn large_unused_fields_are_skipped_and_labels_of_that_name_are_not() {
     let text = r#"{"metadata":{"managedFields":[{"a":1}],"labels":{"managedFields":"x","images":"y"}},
         "status":{"images":[{"names":["a"]}],"allocatable":{"images":"z"}}}"#;
     assert_eq!(

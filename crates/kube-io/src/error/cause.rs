@@ -1,4 +1,4 @@
-//! Finds the failure under the client library's error: connection, certificate or credentials.
+//! Finds the cause in the client library's error: connection, certificate or credentials.
 
 use std::error::Error as StdError;
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 use super::{ApiError, Fault};
 use crate::path::{Target, Verb};
 
-/// How many nested errors are looked at.
+/// The maximum number of nested errors to check.
 const DEPTH: usize = 16;
 
-/// The error for a request without a complete answer.
+/// Makes the error for a request without a complete answer.
 pub(crate) fn broken(verb: Verb, target: &Target, error: &kube::Error) -> ApiError {
     let fault = fault(error);
     ApiError::new(verb, target, fault, &innermost(error))
@@ -44,13 +44,14 @@ fn causes(error: &kube::Error) -> impl Iterator<Item = &(dyn StdError + 'static)
     .take(DEPTH)
 }
 
-/// The message of the innermost error. Those around it only repeat that something failed.
+/// The message of the innermost error. The outer ones only repeat that something failed.
 fn innermost(error: &kube::Error) -> String {
     let last = causes(error).last();
     last.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Finds the error of the TLS library in `cause`. Connectors wrap it in I/O errors without naming it as their source.
+/// Finds the error of the TLS library. Connectors wrap it in I/O errors that do not return it as
+/// their source.
 fn tls_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let wrapped = |error: &&'a (dyn StdError + 'static)| -> Option<&'a (dyn StdError + 'static)> {
         let inner = error.downcast_ref::<io::Error>()?.get_ref()?;

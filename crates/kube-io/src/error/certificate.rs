@@ -2,9 +2,9 @@
 
 use rustls::CertificateError;
 
-/// The remedy, by the message of the TLS library.
+/// Finds the remedy in the message of the TLS library.
 pub(super) fn certificate_remedy(message: &str) -> &'static str {
-    // The library's message contains the variant's name, so names are compared.
+    // The message contains the name of the enum variant.
     let says = |error: CertificateError| message.contains(&format!("{error:?}"));
     if message.contains("xpired") || says(CertificateError::Expired) {
         "renew the certificate, and check this machine's clock"

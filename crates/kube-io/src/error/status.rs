@@ -8,20 +8,17 @@ use super::{ApiError, Fault};
 use crate::decode::{DecodedObject, Encoding};
 use crate::path::{Target, Verb};
 
-/// The fields of a `v1` `Status` that are used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
-    /// The status code of HTTP.
     pub(crate) code: u16,
     /// The reason as one word: `Expired`.
     pub(crate) reason: String,
-    /// The message for people.
     pub(crate) message: String,
     retry_after_seconds: u64,
 }
 
 impl Status {
-    /// Reads the object; the fields are empty where it is something else.
+    /// Reads the object. Missing fields are empty.
     pub(crate) fn of(object: &impl DecodedObject) -> Self {
         let text = |name: &str| object.scalar(&[name]).unwrap_or_default();
         let seconds = object.scalar(&["details", "retryAfterSeconds"]);
@@ -35,7 +32,6 @@ impl Status {
         }
     }
 
-    /// The kind of failure.
     pub(crate) fn fault(&self) -> Fault {
         match (self.code, &*self.reason) {
             (_, "Expired" | "Gone") | (410, _) => Fault::Gone,
@@ -52,7 +48,6 @@ impl Status {
         }
     }
 
-    /// The error of the request.
     pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
         let seconds = self.retry_after_seconds;
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
@@ -64,7 +59,7 @@ impl Status {
     }
 }
 
-/// The error for an answer without success. `body` should be a `Status`, and often is not.
+/// Makes the error for an answer without success. `body` should be a `Status`, but often is not.
 pub(crate) fn refused(
     verb: Verb,
     target: &Target,
@@ -90,7 +85,7 @@ pub(crate) fn refused(
     status.error(verb, target)
 }
 
-/// The header `Retry-After` in seconds; servers of Kubernetes send no dates.
+/// Reads the header `Retry-After` in seconds. Kubernetes sends no dates.
 pub(crate) fn retry_after(response: &http::Response<Body>) -> Option<Duration> {
     let value = response.headers().get(http::header::RETRY_AFTER)?;
     value.to_str().ok()?.parse().ok().map(Duration::from_secs)
@@ -106,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_tells_more_than_the_code() {
+    fn the_reason_is_more_precise_than_the_code() {
         let exists = fault(
             409,
             r#"{"kind":"Status","code":409,"reason":"AlreadyExists","message":"x exists"}"#,
@@ -133,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_may_say_how_long_to_wait() {
+    fn retry_after_is_read_from_header_and_status() {
         let error = fault(429, r#"{"details":{"retryAfterSeconds":7}}"#);
         assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
         assert_eq!(error.fault, Fault::TooManyRequests);

@@ -1,21 +1,21 @@
-//! Computes pauses: longer after each failure, different for each node, and at least as long as the server asks.
+//! Computes pauses: longer after each failure, different for each node, and at least as long as the
+//! server asks for.
 
 use std::time::Duration;
 
-/// Failures in a row, and the wait that follows from them.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The wait after the first failure, on average.
+    /// The average wait after the first failure.
     const FIRST: Duration = Duration::from_millis(800);
-    /// No wait of ours is longer.
+    /// The longest wait, unless the server asks for more.
     pub(crate) const LONGEST: Duration = Duration::from_secs(30);
-    /// No server is obeyed for longer.
+    /// The longest wait that a server can ask for.
     const OBEYED: Duration = Duration::from_secs(300);
-    /// Streams of many nodes that a server ends together are opened again within this time.
+    /// Streams of many nodes that a server closes together are opened again within this time.
     const SPREAD: Duration = Duration::from_secs(1);
 
     /// Failures in a row.
@@ -23,12 +23,12 @@ impl Backoff {
         self.failures
     }
 
-    /// Takes note that something went well.
     pub(crate) fn succeed(&mut self) {
         self.failures = 0;
     }
 
-    /// Takes note of a failure. Returns how long to wait: double the last, and between a half and one and a half of it.
+    /// Counts a failure. Returns the wait: on average double the last one, times a random 0.5 to
+    /// 1.5.
     pub(crate) fn fail(&mut self, chance: f64) -> Duration {
         let doubled = Self::FIRST.saturating_mul(1 << self.failures.min(6));
         self.failures = self.failures.saturating_add(1);
@@ -36,12 +36,12 @@ impl Backoff {
         doubled.min(most).mul_f64(0.5 + within(chance))
     }
 
-    /// A short wait, different for each node.
+    /// Returns a short wait, different for each node.
     pub(crate) fn spread(chance: f64) -> Duration {
         Self::SPREAD.mul_f64(within(chance))
     }
 
-    /// What a server asks for, and up to a quarter more.
+    /// Returns the wait that the server asks for, and up to a quarter more.
     pub(crate) fn asked(retry_after: Option<Duration>, chance: f64) -> Duration {
         let asked = retry_after.unwrap_or_default().min(Self::OBEYED);
         asked.mul_f64(1.0 + within(chance) / 4.0)
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_limit_and_begin_anew_after_a_success() {
+    fn waits_double_up_to_a_limit_and_restart_after_a_success() {
         let mut pace = Backoff::default();
         let waits: Vec<u128> = (0..9).map(|_| pace.fail(0.5).as_millis()).collect();
         assert_eq!(
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_obeyed_within_reason() {
+    fn retry_after_is_respected_up_to_a_limit() {
         assert_eq!(
             Backoff::asked(Some(Duration::from_secs(8)), 1.0),
             Duration::from_secs(10)

@@ -1,4 +1,4 @@
-//! Spreads what many clients do at the same time.
+//! Random numbers that spread what many clients do at the same time.
 
 use std::hash::{BuildHasher as _, RandomState};
 

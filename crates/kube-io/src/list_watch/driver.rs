@@ -1,4 +1,4 @@
-//! Sends the requests that [`ListWatch`] decides on, decodes the answers and hands each object to a [`Sink`].
+//! Sends the requests that [`ListWatch`] decides on and passes the decoded objects to a [`Sink`].
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::path::{Target, Verb};
 /// The server sends a bookmark about every minute. A stream that is silent for longer is broken.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// The `timeoutSeconds` of a watch; up to twice as long, so streams of many clients do not end together.
+/// The `timeoutSeconds` of a watch. The driver adds up to the same time again, so that the streams
+/// of many clients do not end together.
 const STREAM: f64 = 300.0;
 
-/// Lists and watches one resource.
 pub struct Driver<O> {
     connection: Connection,
     resource: Resource,
-    /// The name of the only object that is requested.
+    /// The name of the object, if only one is requested.
     only: Option<Arc<str>>,
     list_watch: ListWatch,
     stream: Option<Stream>,
@@ -58,7 +58,7 @@ impl<O: DecodedObject> Driver<O> {
         }
     }
 
-    /// Starts again with a list of all objects, or of the `only` one with this name. Resets the pauses.
+    /// Restarts with a list of all objects, or of the one object `only`. Resets the pauses.
     pub fn restart(&mut self, only: Option<Arc<str>>) {
         self.only = only;
         self.stream = None;
@@ -66,7 +66,7 @@ impl<O: DecodedObject> Driver<O> {
         self.list_watch = ListWatch::new(self.resource.optional);
     }
 
-    /// Lists again next.
+    /// Makes the next request a list.
     pub fn relist(&mut self, sink: &mut impl Sink<Object = O>) {
         if self.stream.take().is_some() {
             self.apply(Input::Ended, sink);
@@ -74,17 +74,18 @@ impl<O: DecodedObject> Driver<O> {
         self.apply(Input::Relist, sink);
     }
 
-    /// Whether a list was completed, so that changes follow.
+    /// Whether a list is complete. Changes follow.
     pub fn is_listed(&self) -> bool {
         self.list_watch.is_listed()
     }
 
-    /// Whether a stream is open. The next step then reads from it, and dropping its future loses nothing.
+    /// Whether a stream is open. The next step then reads from it. Dropping the future of that step
+    /// loses no event.
     pub fn is_streaming(&self) -> bool {
         self.stream.is_some() && self.error.is_none()
     }
 
-    /// Waits, sends the next request, or takes the next part of the open stream, whatever is due.
+    /// Does what is due: waits, sends the next request, or reads the next part of the open stream.
     pub async fn step(
         &mut self,
         sink: &mut impl Sink<Object = O>,
@@ -96,7 +97,7 @@ impl<O: DecodedObject> Driver<O> {
                 Err(error) => error,
             },
         };
-        // Kept until it is explained, as this future may be dropped meanwhile.
+        // Kept until it is explained, because the caller may drop this future meanwhile.
         self.error = Some(error.clone());
         self.stream = None;
         let error = explain_not_found(&self.connection, self.resource.path, error).await;
@@ -160,7 +161,8 @@ impl<O: DecodedObject> Driver<O> {
         Ok(())
     }
 
-    /// Opens a stream of what changed since `version`, or of everything.
+    /// Opens a stream of the changes since `version`; without a version, of all objects and then
+    /// the changes.
     async fn open(
         &mut self,
         version: Option<&str>,
@@ -185,7 +187,6 @@ impl<O: DecodedObject> Driver<O> {
         Ok(())
     }
 
-    /// Takes the next part of the stream.
     async fn read(&mut self, sink: &mut impl Sink<Object = O>) -> Result<DriverStep, ApiError> {
         let Some(stream) = &mut self.stream else {
             return Ok(DriverStep::Ended);
@@ -207,7 +208,7 @@ impl<O: DecodedObject> Driver<O> {
         Ok(DriverStep::Ended)
     }
 
-    /// Takes the events that are complete with these bytes. Returns how many they are.
+    /// Decodes the events that these bytes complete. Returns their number.
     fn events(
         &mut self,
         bytes: &[u8],
@@ -259,7 +260,7 @@ impl<O: DecodedObject> Driver<O> {
         Ok(())
     }
 
-    /// Applies an input to the state, and reports what it means for the list.
+    /// Applies an input to the state and reports a complete list to the sink.
     fn apply(&mut self, input: Input, sink: &mut impl Sink<Object = O>) -> ListPhase {
         let is_accepted = matches!(input, Input::Opened | Input::Page { .. });
         let phase = self.list_watch.apply(self.epoch.elapsed(), input, chance());

@@ -1,14 +1,14 @@
-//! Defines what a driver reports, and who receives it.
+//! Defines what a driver reports, and the trait that receives it.
 
 use std::future::pending;
 
 use crate::decode::DecodedObject;
 use crate::error::ApiError;
 
-/// What a driver received, in the order in which it came.
+/// What a driver received, in the order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<O> {
-    /// A list begins. An object that is not applied until [`Event::Listed`] does not exist.
+    /// A list begins. An object that does not come until [`Event::Listed`] does not exist.
     ListBegan,
     /// The object exists with this content.
     Applied(O),
@@ -22,34 +22,32 @@ pub enum Event<O> {
     Watching,
 }
 
-/// What one step of a driver did.
+/// The result of one step of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriverStep {
-    /// The pause before the next request is over, or was interrupted.
+    /// The pause before the next request is over, or the sink interrupted it.
     Waited,
-    /// A request was answered.
+    /// The server answered a request.
     Requested,
-    /// A part of the stream came with this many events, bookmarks included.
+    /// Part of the stream arrived, with this many events, bookmarks included.
     Received(usize),
-    /// The stream ended.
     Ended,
 }
 
-/// A request or a stream that failed. The driver sends the next request by itself.
+/// A request or a stream that failed. The driver itself sends the next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverError {
-    /// Why.
     pub error: ApiError,
-    /// What follows.
     pub kind: NextAttempt,
-    /// How many failures there were in a row.
+    /// Failures in a row.
     pub failures: u32,
 }
 
-/// What follows from a failure.
+/// What the driver does after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NextAttempt {
-    /// The server does not know the resource, so it has no objects. It is listed again every 20 seconds.
+    /// The server does not know the resource, so it has no objects. It is listed again every 20
+    /// seconds.
     Absent,
     /// The server does not support this form of the request. Another form is sent at once.
     Unsupported,
@@ -57,21 +55,19 @@ pub enum NextAttempt {
     Retried,
 }
 
-/// Receives the events of one driver.
 pub trait Sink {
-    /// The type into which objects are decoded.
     type Object: DecodedObject;
 
-    /// Takes an event.
     fn apply(&mut self, event: Event<Self::Object>);
 
-    /// Whether the answer to a request that is under way is no longer of use. It is then dropped.
+    /// Whether the answer to the running request is no longer of use. The driver drops it.
     fn is_outdated(&self) -> bool {
         false
     }
 
-    /// Resolves when the driver must leave its pause or its stream: [`Driver::restart`](super::Driver::restart) or
-    /// [`Driver::relist`](super::Driver::relist) follows.
+    /// Resolves when the driver must leave its pause or its stream, because
+    /// [`Driver::restart`](super::Driver::restart) or [`Driver::relist`](super::Driver::relist)
+    /// follows.
     fn interrupted(&self) -> impl Future<Output = ()> {
         pending()
     }

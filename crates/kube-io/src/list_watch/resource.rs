@@ -1,9 +1,9 @@
-//! Describes a resource to list and watch, and the paths and headers of its requests.
+//! Describes a resource to list and watch, and builds the paths and headers of its requests.
 
 use crate::decode::TypeMeta;
 use crate::path::Verb;
 
-/// The encoding that is requested, and which part of the objects.
+/// The encoding to request, and which part of the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Whole objects as JSON. The only encoding of custom resources.
@@ -21,18 +21,17 @@ pub struct Resource {
     pub path: &'static str,
     /// The `labelSelector`, percent-encoded; empty for all objects.
     pub selector: &'static str,
-    /// Set on each object, because elements of a list have no `kind` and `apiVersion`.
+    /// Set on each object: items of a list have no `kind` and `apiVersion`.
     pub type_meta: Option<TypeMeta>,
-    /// Objects in a page. A page should stay below ten megabytes.
+    /// Objects per page. A page should stay below ten megabytes.
     pub page_size: u32,
     /// Whether the server may not know the kind. It then has no objects.
     pub optional: bool,
-    /// The requested encoding.
     pub format: Format,
 }
 
 impl Resource {
-    /// The resource at `path`: all objects, as JSON, on a server that must know it.
+    /// All objects of the resource at `path`, as JSON, on a server that must know it.
     pub const fn new(path: &'static str) -> Self {
         Self {
             path,
@@ -44,7 +43,7 @@ impl Resource {
         }
     }
 
-    /// The header `Accept` of a list or a watch, the preferred encoding first.
+    /// The `Accept` header of a list or a watch, the preferred encoding first.
     pub(super) fn accept(&self, verb: Verb) -> &'static str {
         match (self.format, verb) {
             (Format::Json, _) => "application/json",
@@ -60,7 +59,7 @@ impl Resource {
         }
     }
 
-    /// The path of a page; of the object `only` if one is named. `whole` requests everything in one page.
+    /// The path of a page, or of the object `only`. `whole` requests everything in one page.
     pub(super) fn page_path(&self, only: Option<&str>, token: Option<&str>, whole: bool) -> String {
         let mut path = format!("{}?{}", self.path, self.query(only));
         if !whole {
@@ -72,8 +71,8 @@ impl Resource {
         }
     }
 
-    /// The path of a stream that the server ends after about `seconds`: of the changes after `version`, or of everything
-    /// and then the changes; of the object `only` if one is named.
+    /// The path of a stream that the server ends after about `seconds`. It sends the changes after
+    /// `version`; without a version, all objects and then the changes. `only` selects one object.
     pub(super) fn stream_path(
         &self,
         only: Option<&str>,
@@ -91,7 +90,7 @@ impl Resource {
         }
     }
 
-    /// The beginning of a query that selects the objects.
+    /// The start of the query, which selects the objects.
     fn query(&self, only: Option<&str>) -> String {
         match (only, self.selector) {
             (Some(name), _) => format!("fieldSelector=metadata.name%3D{}&", escaped(name)),
@@ -131,7 +130,7 @@ mod tests {
     };
 
     #[test]
-    fn paths_say_where_to_go_on() {
+    fn paths_have_the_continue_token_or_the_version() {
         assert_eq!(
             NODES.page_path(None, None, false),
             "/api/v1/nodes?limit=200"

@@ -1,15 +1,15 @@
-//! Decides the next request for one collection from what was received: no I/O, no clock, no chance of its own.
+//! Decides the next request for one collection. Has no I/O, no clock and no random numbers.
 //!
 //! ```text
 //!            422 / 400                 last page
 //!  Stream ───────────────> Page ───────────────────┐
 //!    │  ^                   │ 410: from the start  v
-//!    │  └───────────────────┴──── 410 ────────── Follow <── the stream ended or broke: from the last version
-//!    └── bookmark "everything was named" ──────────^
+//!    │  └───────────────────┴──── 410 ────────── Watch <── stream ended or broke: last version
+//!    └── bookmark: the list is complete ───────────^
 //! ```
 //!
-//! Whatever a server does, requests stay rare: nothing is asked again at once but what has just changed its form,
-//! and every failure or short stream makes the next wait longer, up to [`Backoff::LONGEST`].
+//! Requests stay rare even if the server fails. Only a change from streams to pages is requested at
+//! once. Each failure and each short stream makes the next wait longer, up to [`Backoff::LONGEST`].
 #[cfg(test)]
 mod tests;
 
@@ -18,72 +18,68 @@ use std::time::Duration;
 use super::backoff::Backoff;
 use crate::error::Fault;
 
-/// A stream that lives so long resets the pauses.
+/// A stream that lives this long resets the pauses.
 const USEFUL: Duration = Duration::from_secs(10);
 
-/// The pause before a kind that the server does not know is listed again.
+/// The average pause before another list of a kind that the server does not know.
 const ABSENT: Duration = Duration::from_secs(20);
 
-/// After so many failed streaming lists in a row, pages are requested.
+/// After this number of failed streaming lists in a row, pages are requested.
 const STREAM_TRIES: u32 = 3;
 
-/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListWatchRequest {
-    /// Nothing before this moment of the caller's clock.
+    /// Send nothing before this moment of the caller's clock.
     Wait(Duration),
-    /// Open a stream that begins with everything that exists. A new list begins.
+    /// Open a stream that starts with all objects. A new list begins.
     StreamList,
-    /// Get a page; without a continue token a new list begins.
+    /// Request a page. Without a continue token a new list begins.
     Page {
-        /// What the page before gave.
         continue_token: Option<Box<str>>,
         /// Whether everything is requested in one page.
         whole: bool,
     },
-    /// Open a stream of what has changed since this resourceVersion.
+    /// Open a stream of the changes since this resourceVersion.
     Watch(Box<str>),
 }
 
-/// What happened to a request or a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// A page; its objects have been taken.
+    /// A page was decoded.
     Page {
         /// The resourceVersion of the collection.
         resource_version: Box<str>,
-        /// What to get the next page with, unless it is the last.
+        /// For the next page; none on the last page.
         continue_token: Option<Box<str>>,
     },
-    /// A stream has begun.
+    /// A stream was opened.
     Opened,
-    /// The stream has come to this resourceVersion.
+    /// An event moved the stream to this resourceVersion.
     Version {
-        /// The resourceVersion.
         resource_version: Box<str>,
-        /// Whether everything that exists was named by now.
+        /// Whether this bookmark completes the list.
         listed: bool,
     },
     /// The stream ended without an error.
     Ended,
-    /// The stream was silent for too long and was closed.
+    /// The stream was silent for too long, and the driver closed it.
     Silent,
-    /// The caller wants another list now.
+    /// The caller requires another list now.
     Relist,
     /// The request or the stream failed.
     Failed(Fault, Option<Duration>),
 }
 
 impl Input {
-    /// The page that was asked for with the continue token `asked`. A page that names that token again would repeat forever, so
-    /// it is an error.
+    /// Makes the input for the page that was requested with the continue token `asked`. If the
+    /// server returns the same token again, the list would repeat forever, so this is an error.
     pub(crate) fn page(
         resource_version: Box<str>,
         continue_token: Option<Box<str>>,
         asked: Option<&str>,
     ) -> Result<Self, &'static str> {
         if continue_token.is_some() && continue_token.as_deref() == asked {
-            Err("a page that names itself as the next")
+            Err("the server returned the same continue token again")
         } else {
             Ok(Self::Page {
                 resource_version,
@@ -93,10 +89,8 @@ impl Input {
     }
 }
 
-/// What an input means for the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListPhase {
-    /// Nothing.
     Nothing,
     /// The list is complete.
     Listed,
@@ -104,28 +98,26 @@ pub(crate) enum ListPhase {
     Absent,
 }
 
-/// The state of one resource.
 #[derive(Debug)]
 pub(crate) struct ListWatch {
     next: NextRequest,
-    /// When the present stream was opened.
+    /// When the open stream was opened.
     opened: Option<Duration>,
     not_before: Duration,
     backoff: Backoff,
-    /// Whether lists are asked for as streams.
+    /// Whether lists are requested as streams.
     streams: bool,
-    /// Lists by streaming that failed in a row.
+    /// Failed streaming lists in a row.
     stalled: u32,
-    /// Lists by pages that expired in the middle, in a row.
+    /// Paged lists in a row whose continue token expired.
     expired: u32,
-    /// How often in a row the kind of object was not known.
+    /// Answers in a row that the server does not know the kind.
     missing: u32,
-    /// Whether the server may not know the kind of object.
+    /// Whether the server may not know the kind.
     optional: bool,
     was_listed: bool,
 }
 
-/// What the next request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NextRequest {
     StreamList,
@@ -134,7 +126,7 @@ enum NextRequest {
 }
 
 impl ListWatch {
-    /// Begins with a list. `optional`: whether the server may not know the kind of object.
+    /// Starts with a list. `optional`: whether the server may not know the kind.
     pub(crate) fn new(optional: bool) -> Self {
         Self {
             next: NextRequest::StreamList,
@@ -150,7 +142,7 @@ impl ListWatch {
         }
     }
 
-    /// The request that is due at `now`.
+    /// Returns the request that is due at `now`.
     pub(crate) fn next_request(&self, now: Duration) -> ListWatchRequest {
         if now < self.not_before {
             return ListWatchRequest::Wait(self.not_before);
@@ -167,7 +159,7 @@ impl ListWatch {
         }
     }
 
-    /// Applies what happened. `chance` is a new random number for each call, from 0 to 1.
+    /// Applies an input. `chance` is a new random number for each call, from 0 to 1.
     pub(crate) fn apply(&mut self, now: Duration, input: Input, chance: f64) -> ListPhase {
         match input {
             Input::Page {
@@ -194,12 +186,11 @@ impl ListWatch {
         ListPhase::Nothing
     }
 
-    /// Whether everything that exists was named: what comes now are changes.
     pub(crate) fn is_listed(&self) -> bool {
         matches!(self.next, NextRequest::Watch(_))
     }
 
-    /// How many failures there were in a row.
+    /// Failures in a row.
     pub(crate) fn failures(&self) -> u32 {
         self.backoff.failures()
     }
@@ -232,7 +223,7 @@ impl ListWatch {
         ListPhase::Listed
     }
 
-    /// A stream ended, without a complaint.
+    /// Handles a stream that ended without an error.
     fn ended(&mut self, now: Duration, chance: f64) {
         if self.next == NextRequest::StreamList {
             self.stream_stalled();
@@ -260,12 +251,12 @@ impl ListWatch {
         }
         match (&self.next, fault) {
             (NextRequest::StreamList, Fault::Invalid) if !opened => {
-                // The server cannot stream lists, which is nothing to wait for.
+                // The server cannot stream lists. A wait would not change that.
                 self.streams = false;
                 self.next = NextRequest::Page(None);
                 return ListPhase::Nothing;
             }
-            // A server that refuses the client, or cannot be reached, would do the same with pages.
+            // Pages would fail for the same reason.
             (
                 NextRequest::StreamList,
                 Fault::Unauthorized | Fault::Forbidden | Fault::TooManyRequests,
@@ -290,8 +281,8 @@ impl ListWatch {
         ListPhase::Nothing
     }
 
-    /// The server does not know the kind of object. Where objects of it were known, one answer may be a mistake of a
-    /// server that has just started.
+    /// Handles a server that does not know the kind. If it knew the kind before, a second answer
+    /// must confirm it: a server that has just started may give a wrong one.
     fn absent(&mut self, now: Duration, chance: f64) -> ListPhase {
         self.missing += 1;
         self.relist();
@@ -305,7 +296,7 @@ impl ListWatch {
     }
 
     fn relist(&mut self) {
-        // The server may have been replaced by one that can stream.
+        // The new server may support streaming lists.
         self.streams = true;
         self.stalled = 0;
         self.next = NextRequest::StreamList;
@@ -320,7 +311,7 @@ impl ListWatch {
         }
     }
 
-    /// Closes the stream, if there is one. Returns whether it was of use.
+    /// Closes the stream, if there is one. Returns whether it lived for [`USEFUL`].
     fn close(&mut self, now: Duration) -> bool {
         let useful = self
             .opened

@@ -3,14 +3,12 @@
 use crate::connection::Chunks;
 use crate::decode::{Encoding, Framer};
 
-/// An open watch.
 pub(super) struct Stream {
     pub(super) chunks: Chunks,
     pub(super) framer: Framer,
 }
 
 impl Stream {
-    /// Wraps the body of an answer.
     pub(super) fn new(chunks: Chunks) -> Self {
         let framer = Framer::of(chunks.form());
         Self { chunks, framer }

@@ -1,4 +1,4 @@
-//! Lists and watches one resource for a caller that takes the changes one by one.
+//! Lists and watches one resource. The caller takes the changes one by one.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,9 @@ use crate::connection::Connection;
 use crate::decode::DecodedObject;
 use crate::error::ApiError;
 
-/// What a watcher received.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatcherChange<O> {
-    /// A new list begins: an object that is not named until [`WatcherChange::Listed`] does not exist.
+    /// A list begins. An object that does not come until [`WatcherChange::Listed`] does not exist.
     Begin,
     /// The object exists with this content.
     Exists(O),
@@ -20,7 +19,7 @@ pub enum WatcherChange<O> {
     Gone(O),
     /// The list is complete.
     Listed,
-    /// A request failed. It is tried again.
+    /// A request failed. The watcher tries again.
     Trouble(ApiError),
 }
 
@@ -31,7 +30,7 @@ pub struct Watcher<O> {
     ready: Queue<O>,
 }
 
-/// The changes that were not taken yet.
+/// Changes that the caller did not take yet.
 #[derive(Debug)]
 struct Queue<O>(VecDeque<WatcherChange<O>>);
 

@@ -49,7 +49,7 @@ fn member(text: &str) -> HintedEndpoint {
             "+" => Some(true),
             "-" => Some(false),
             "?" => None,
-            other => panic!("{other} is no condition"),
+            other => panic!("unknown condition {other}"),
         },
         hints: hints.map(|zones| Hints {
             zones: zones
@@ -98,12 +98,12 @@ fn event_name(event: &HintEvent) -> &'static str {
     }
 }
 
-fn wanted(word: &str) -> HintMode {
+fn hint_mode(word: &str) -> HintMode {
     match word {
         "Auto" => HintMode::Auto,
         "SameZone" => HintMode::SameZone,
         "SameNode" => HintMode::SameNode,
         "Nothing" => HintMode::Nothing,
-        other => panic!("{other} is nothing one can want"),
+        other => panic!("unknown mode {other}"),
     }
 }

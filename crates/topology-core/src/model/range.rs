@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_an_error_with_the_text_in_it() {
+    fn an_invalid_range_is_an_error_with_its_text() {
         for text in [
             "10.96.0.0",
             "10.96.0.0/33",

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_mean_what_kubernetes_says() {
+    fn expressions_have_the_meaning_of_kubernetes() {
         let cases = [
             (Operator::In, [true, false, false]),
             (Operator::NotIn, [false, true, true]),

@@ -55,7 +55,7 @@ impl fmt::Display for TopologyPolicy {
 /// Whether a `ClusterTopologyPolicy` overrides annotations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Enforcement {
-    /// It applies to Services without annotations of ours.
+    /// It applies to Services without topology annotations.
     #[default]
     Default,
     /// It overrides annotations.

@@ -121,7 +121,7 @@ impl AnnotationSet<'_> {
             }
             self.fail_found(
                 "policy",
-                "the named policy says all; remove the other annotations, or this one",
+                "the named policy decides alone; remove the other annotations, or this one",
             );
         }
         let meant = self.level_choice();

@@ -24,7 +24,8 @@ pub enum PolicySource {
 }
 
 impl PolicySource {
-    /// Whether the source is a policy of ours, by owner, namespace or cluster. Every other source has one level.
+    /// Whether the source is one of our policies, by owner, namespace or cluster. Every other
+    /// source has one level.
     pub const fn is_policy(self) -> bool {
         match self {
             Self::ClusterOverride

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_is_found_by_name_or_by_likeness() {
+    fn suggestions_are_found_by_name_or_by_similarity() {
         let labels = ["example.com/rack", "topology.kubernetes.io/zone"];
         for (written, meant) in [
             ("Zone", Some("zone")),

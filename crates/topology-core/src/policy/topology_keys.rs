@@ -66,7 +66,7 @@ pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> TopologyKeysReading {
         }
         let problem = match key(text, last) {
             Ok(key) if levels.iter().any(|level| level.key == key) => {
-                format!("`{key}` stands twice; keep the first")
+                format!("`{key}` is listed twice; keep the first")
             }
             Ok(key) => {
                 let misplaced = key == LevelKey::Any && !last;

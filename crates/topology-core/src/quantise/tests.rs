@@ -66,7 +66,7 @@ fn q39_capacity_classes_divide_the_share_of_their_tier() {
 }
 
 #[test]
-fn q44_wrr_serves_the_heavy_first_and_everybody_exactly() {
+fn q44_wrr_serves_the_heavy_first_and_all_exactly() {
     assert_eq!(wrr(&[4, 3, 2], 9), [0, 0, 1, 0, 1, 2, 0, 1, 2]);
     assert_eq!(wrr(&[5, 1], 6), [0, 0, 0, 0, 0, 1]);
     for weights in [[96, 6, 1], [14, 7, 3], [776, 1, 1]] {
@@ -105,7 +105,7 @@ fn a_search_may_need_more_than_1024() {
 }
 
 #[test]
-fn without_classes_there_is_nothing_to_weigh() {
+fn without_classes_there_are_no_weights() {
     let nothing = quantise(&[]);
     assert_eq!((nothing.weights.len(), nothing.cycle), (0, 0));
 }
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn the_search_walks_as_the_formula_says(classes in any_levels()) {
+    fn the_search_walks_by_the_formula(classes in any_levels()) {
         let mut search = Search::new(&classes);
         let found = search.up_to(SEARCH_LIMIT);
         let expected = (1..=SEARCH_LIMIT)

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn q44_nobody_is_picked_where_every_weight_is_zero() {
+    fn q44_no_server_is_picked_if_all_weights_are_zero() {
         assert_eq!(picks(&[0, 0], 3), "");
         assert_eq!(picks(&[], 3), "");
     }

@@ -1,6 +1,8 @@
-//! Implements kube-proxy's own endpoint selection, as of 1.35 (`pkg/proxy/topology.go`; KEP-2433, KEP-3015, KEP-1669).
+//! Implements kube-proxy's own endpoint selection, as of 1.35 (`pkg/proxy/topology.go`; KEP-2433,
+//! KEP-3015, KEP-1669).
 //!
-//! It decides for Services without a policy of ours. The oracle tests C1 to C30 compare it with kube-proxy.
+//! It decides for Services that none of our policies decides. The oracle tests C1 to C30 compare it
+//! with kube-proxy.
 
 use crate::model::{Endpoint, TrafficPolicy};
 
@@ -44,7 +46,8 @@ pub enum Topology {
     SameZone,
 }
 
-/// Lists of endpoints, by index. A list that no traffic policy uses is `None`; one without endpoints is empty.
+/// Lists of endpoints, by index. A list that no traffic policy uses is `None`; one without
+/// endpoints is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Categories {
     /// For traffic policy Cluster.

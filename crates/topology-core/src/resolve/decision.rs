@@ -26,7 +26,7 @@ pub struct Decision {
     pub lost: Vec<Lost>,
     /// The mode of the policy.
     pub mode: Mode,
-    /// The levels, nearest first; a single one without a policy of ours.
+    /// The levels, nearest first; a single one if none of our policies decides.
     pub levels: Vec<LevelDecision>,
     /// Domains of this node that the policy, or an annotation in addition to it, avoids.
     pub avoided: Vec<Avoid>,

@@ -1,14 +1,16 @@
 //! S0: finds the endpoints that may serve.
 //!
-//! These are the ready ones. If none is ready *inside the levels* of a hard policy, those inside that terminate but
-//! still serve. If none is ready *anywhere* under a soft policy, those anywhere, with equal shares. Source: KEP-1669
-//! and, for hard policies, the promise that nothing outside the levels is ever used. Without a policy of ours,
-//! kube-proxy's rules apply, see [`super::categorize`].
+//! These are the ready ones. If none is ready *inside the levels* of a hard policy, those inside
+//! that terminate but still serve. If none is ready *anywhere* under a soft policy, those anywhere,
+//! with equal shares. Source: KEP-1669 and, for hard policies, the promise that nothing outside the
+//! levels is ever used. If none of our policies decides, kube-proxy's rules apply, see
+//! [`super::categorize`].
 //!
-//! While this Node is unknown its labels are, too: a policy that ends in `*` gives all endpoints the same share, any
-//! other matches none.
+//! While this Node is unknown its labels are, too: a policy that ends in `*` gives all endpoints
+//! the same share, any other matches none.
 //!
-//! Example: hard `node`, one endpoint here not ready and another one here terminating but serving: that one is used.
+//! Example: hard `node`, one endpoint here not ready and another one here terminating but serving:
+//! that one is used.
 
 use super::categorize::{
     self, NodeHints, ProxyLocation, Topology, TrafficPolicies, serves_terminating,

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_falls_back_starts_to_wait_anew() {
+    fn a_level_that_falls_back_restarts_its_wait() {
         assert_eq!(
             counted(&[(0, 2), (1, 3), (9, 2), (10, 3), (12, 3), (20, 3)]),
             [2, 2, 2, 2, 2, 3]

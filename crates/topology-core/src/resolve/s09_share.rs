@@ -1,18 +1,19 @@
 //! S9: computes the share of each endpoint.
 //!
 //! The endpoints of a level divide its share by the capacity of their Nodes (label
-//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 by default) if a policy of ours has levels; otherwise equally.
-//! An endpoint in a level without a share is not used.
+//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 by default) if our policy has levels;
+//! otherwise equally. An endpoint in a level without a share is not used.
 //!
-//! **Residual by capacity**: if a cap keeps traffic out of a nearer level (S8), an outer level first divides its share
-//! among zones by `max(0, u - D)`, the surplus of a zone's part of all usable endpoints over its part of the demand. If
-//! no zone has a surplus, it divides as usual. **Slow start**: an endpoint that became ready while others were counts a
-//! tenth at first, and a tenth more every ninth of the time.
+//! **Residual by capacity**: if a cap keeps traffic out of a nearer level (S8), an outer level
+//! first divides its share among zones by `max(0, u - D)`, the surplus of a zone's part of all
+//! usable endpoints over its part of the demand. If no zone has a surplus, it divides as usual.
+//! **Slow start**: an endpoint that became ready while others were counts a tenth at first, and a
+//! tenth more every ninth of the time.
 //!
-//! Example: level `zone` has 15 % and three endpoints: 5 % each; if one of their Nodes has capacity 2: 7.5, 3.75, 3.75.
-//! Zones with 2, 2 and 8 of 12 endpoints, equal demand and no overload: the traffic above the caps of the small zones
-//! goes to the large one alone, and every endpoint carries the same load. Source: Envoy's residual capacity for
-//! zone-aware routing.
+//! Example: level `zone` has 15 % and three endpoints: 5 % each; if one of their Nodes has capacity
+//! 2: 7.5, 3.75, 3.75. Zones with 2, 2 and 8 of 12 endpoints, equal demand and no overload: the
+//! traffic above the caps of the small zones goes to the large one alone, and every endpoint
+//! carries the same load. Source: Envoy's residual capacity for zone-aware routing.
 
 mod slow_start;
 
@@ -206,7 +207,8 @@ impl<'a> EndpointPool<'a> {
     }
 }
 
-/// Reads the capacity of each candidate's Node, less while the candidate is new. Without levels all have the same.
+/// Reads the capacity of each candidate's Node, less while the candidate is new. Without levels all
+/// have the same.
 pub(super) fn read_capacities(work: &mut PortWork<'_>) {
     if work.levelled().is_some_and(Policy::uses_capacity) {
         for candidate in &mut work.candidates {

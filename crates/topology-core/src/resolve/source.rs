@@ -31,7 +31,7 @@ use ranking::Ranking;
 pub(super) enum DecidingRule<'a> {
     /// `internalTrafficPolicy: Local`.
     Local,
-    /// A policy of ours, from any source.
+    /// One of our policies, from any source.
     Policy(&'a Policy),
     /// Hints or nothing, with kube-proxy's rules.
     KubeProxy(Topology),

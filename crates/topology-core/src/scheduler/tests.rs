@@ -20,7 +20,7 @@ fn of(parts: &[u64]) -> Vec<Ratio> {
 }
 
 #[test]
-fn every_scheduler_has_its_name_and_no_other_name_is_one() {
+fn every_scheduler_has_its_name_and_other_names_are_unknown() {
     for (scheduler, name) in Scheduler::ALL.into_iter().zip(Scheduler::NAMES) {
         assert_eq!(name.parse(), Ok(scheduler));
         assert_eq!(scheduler.to_string(), name);
@@ -47,7 +47,7 @@ fn mh_keeps_six_bits_of_a_weight() {
 }
 
 #[test]
-fn sh_gives_a_bucket_to_who_drains_and_its_clients_to_the_next() {
+fn sh_gives_a_bucket_to_a_draining_server_and_its_clients_to_the_next() {
     assert_eq!(
         parts(Scheduler::Sh, &[1, 1, 1], Protocol::Tcp),
         of(&[85, 85, 86])
@@ -74,7 +74,7 @@ fn sh_takes_the_buckets_of_those_that_drain_from_the_oldest() {
 }
 
 #[test]
-fn one_takes_all_where_the_scheduler_says_so() {
+fn one_real_server_takes_all_under_some_schedulers() {
     for (scheduler, protocol, weights, taken) in [
         (Scheduler::Fo, Protocol::Tcp, [1, 3, 3], 2),
         (Scheduler::Ovf, Protocol::Tcp, [3, 1, 0], 0),

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_enters_and_leaves_is_counted_as_if_from_the_start() {
+    fn totals_after_changes_equal_totals_from_scratch() {
         let levels = vec![Level::new(LevelKey::Node, 1)];
         let policy = Policy::new(PolicySource::Annotation, Mode::Balanced, levels);
         let all = [

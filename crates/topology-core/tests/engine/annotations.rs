@@ -68,7 +68,7 @@ fn the_mode_follows_from_the_others() {
 }
 
 #[test]
-fn a_mode_may_be_said_as_well() {
+fn a_mode_may_be_set_as_well() {
     accepted(
         &[("mode", "weighted"), ("weights", "zone=1")],
         Mode::Weighted,
@@ -191,32 +191,35 @@ fn v4_more_than_16_levels_are_refused() {
 
 #[test]
 fn v5_a_level_twice_is_refused_even_under_two_names() {
-    refused(&[("keys", "zone,zone")], "level `zone` stands twice");
+    refused(&[("keys", "zone,zone")], "level `zone` is listed twice");
     refused(
         &[("keys", "node,kubernetes.io/hostname")],
-        "level `node` stands twice",
+        "level `node` is listed twice",
     );
     refused(
         &[("keys", "zone,topology.kubernetes.io/zone")],
-        "level `zone` stands twice",
+        "level `zone` is listed twice",
     );
-    refused(&[("weights", "node=1,node=2")], "level `node` stands twice");
+    refused(
+        &[("weights", "node=1,node=2")],
+        "level `node` is listed twice",
+    );
 }
 
 #[test]
 fn v6_a_star_that_is_not_last_is_refused() {
     refused(
         &[("keys", "*,zone")],
-        "`*` stands before another level; write it last",
+        "`*` comes before another level; write it last",
     );
     refused(
         &[("weights", "node=1,*=2,zone=3")],
-        "`*` stands before another level; write it last",
+        "`*` comes before another level; write it last",
     );
 }
 
 #[test]
-fn v8_what_is_no_label_key_is_refused() {
+fn v8_an_invalid_label_key_is_refused() {
     for key in [
         "-rack",
         "rack-",
@@ -240,7 +243,7 @@ fn v9_an_empty_element_is_refused() {
 }
 
 #[test]
-fn contradictions_are_refused_with_the_way_out() {
+fn contradictions_are_refused_with_a_remedy() {
     refused(
         &[("keys", "zone"), ("weights", "zone=1")],
         "keep one of them",
@@ -267,18 +270,18 @@ fn contradictions_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn a_policy_may_be_named_and_then_says_all() {
+fn a_named_policy_decides_alone() {
     assert_eq!(
         read(&[("policy", "near.v1")]),
         Ok(Some(AnnotationChoice::Named("near.v1".into())))
     );
     refused(
         &[("policy", "near"), ("keys", "zone")],
-        "the named policy says all",
+        "the named policy decides alone",
     );
     refused(
         &[("policy", "near"), ("scheduler", "mh")],
-        "the named policy says all",
+        "the named policy decides alone",
     );
     for bad in ["", "Near", "-near", "near.", "other/near", "a b"] {
         refused(
@@ -289,7 +292,7 @@ fn a_policy_may_be_named_and_then_says_all() {
 }
 
 #[test]
-fn an_unknown_annotation_is_refused_with_those_that_are_known() {
+fn an_unknown_annotation_is_refused_with_a_list_of_known_ones() {
     refused(
         &[("weight", "zone=1")],
         "unknown annotation; known are mode, keys, weights",

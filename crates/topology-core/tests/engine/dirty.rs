@@ -89,7 +89,7 @@ fn a_slice_that_moves_touches_both_services() {
 }
 
 #[test]
-fn slices_of_a_service_that_is_not_here_touch_nothing() {
+fn slices_of_a_missing_service_touch_nothing() {
     let mut snapshot = snapshot();
     snapshot.set_slice(slice("db-1", "headless-db", [ep(9)]));
     assert!(snapshot.take_dirty(ME).is_empty());
@@ -107,7 +107,7 @@ fn kp_in_04_a_label_touches_services_that_use_it_and_have_an_endpoint_there() {
     assert_eq!(
         dirtied(relabelled("n2", &[(ZONE, "b")])),
         "",
-        "nobody is there"
+        "no endpoint is there"
     );
     assert_eq!(
         dirtied(|s| s.remove_node("n1")),
@@ -151,7 +151,7 @@ fn the_own_nodes_addresses_touch_routes_and_services_with_such_an_address() {
 }
 
 #[test]
-fn d13_what_another_node_claims_inside_the_service_ranges_touches_nothing() {
+fn d13_claims_of_another_node_inside_the_service_ranges_touch_nothing() {
     let claims = |snapshot: &mut Snapshot, address: &str| {
         let mut other = node("n1", &[(ZONE, "a"), ("rack", "1")]);
         other.addresses = vec![address.parse().unwrap()];
@@ -359,7 +359,7 @@ fn a_drain_of_clients_touches_services_whose_levels_this_node_leaves() {
 }
 
 #[test]
-fn labels_of_a_namespace_touch_its_services_if_a_policy_asks_for_them() {
+fn labels_of_a_namespace_touch_its_services_if_a_policy_selects_by_them() {
     let labelled = |snapshot: &mut Snapshot| {
         let tier: (Arc<str>, Arc<str>) = ("tier".into(), "web".into());
         snapshot.set_namespace("t", [tier].into_iter().collect());

@@ -79,7 +79,7 @@ fn d13_inside_the_service_ranges_only_this_nodes_own_claim_keeps_a_service_away(
 }
 
 #[test]
-fn an_endpoint_that_can_be_no_real_server_is_told_and_left_out() {
+fn an_endpoint_that_cannot_be_a_real_server_is_reported_and_skipped() {
     let bad = [
         "127.0.0.1",
         "169.254.1.1",
@@ -117,7 +117,7 @@ fn an_endpoint_that_can_be_no_real_server_is_told_and_left_out() {
 }
 
 #[test]
-fn a_cluster_ip_that_can_be_none_is_told_and_not_programmed() {
+fn an_invalid_cluster_ip_is_reported_and_not_programmed() {
     for bad in [
         "127.0.0.1",
         "0.0.0.0",

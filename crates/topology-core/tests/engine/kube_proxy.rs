@@ -377,7 +377,7 @@ fn c27_both_local_with_remote_terminating_endpoints() {
 }
 
 #[test]
-fn c28_external_local_falls_back_to_what_still_serves_here() {
+fn c28_external_local_falls_back_to_serving_endpoints_here() {
     let endpoints = [
         there(1),
         here(2).unready(),

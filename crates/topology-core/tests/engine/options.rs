@@ -129,7 +129,7 @@ fn avoiding(entries: &[(&str, bool)]) -> Policy {
 }
 
 #[test]
-fn a_soft_entry_gives_way_and_says_so() {
+fn a_soft_entry_is_ignored_as_a_last_resort_with_a_note() {
     let server = decide(avoiding(&[("zone", true)]), (2, 2, 0));
     assert_eq!(used(&server), 2);
     let key = LevelKey::Label(ZONE.into());
@@ -138,7 +138,7 @@ fn a_soft_entry_gives_way_and_says_so() {
 }
 
 #[test]
-fn what_clients_see_is_told() {
+fn the_decision_has_what_clients_see() {
     let mut policy = weighted(&[(ZONE, 100)]);
     policy.on_no_match = OnNoMatch::Drop;
     let decision = decide(policy, (0, 0, 2)).decision;
@@ -177,7 +177,7 @@ fn every_stage_leaves_a_record() {
 }
 
 #[test]
-fn levels_are_judged_with_what_merged_into_them() {
+fn thresholds_apply_to_merged_levels_together() {
     let mut policy = weighted(&[("node", 60), (ZONE, 30), ("*", 10)]);
     policy.levels[0].min_ready.count = 2;
     policy.levels[1].min_ready.count = 2;

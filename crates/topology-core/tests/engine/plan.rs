@@ -179,7 +179,7 @@ fn kp_ut_061_a_leaving_real_server_with_connections_drains_until_they_end() {
 }
 
 #[test]
-fn pain_04_a_drain_ends_at_its_deadline_whatever_the_connections() {
+fn pain_04_a_drain_ends_at_its_deadline_with_any_connections() {
     let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
     connect(&mut kernel, 2, 10);
     let desired = tcp(&[(1, 1)]);
@@ -189,7 +189,7 @@ fn pain_04_a_drain_ends_at_its_deadline_whatever_the_connections() {
 }
 
 #[test]
-fn a_drain_is_looked_at_no_later_than_it_ends_however_seldom_drains_are() {
+fn a_drain_is_checked_at_its_end_even_with_a_long_interval() {
     let (_, mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
     let desired = tcp(&[(1, 1)]);
     let seldom = DiffOptions {
@@ -267,7 +267,7 @@ fn connections_counted_before_the_weight_fell_do_not_end_a_drain() {
 }
 
 #[test]
-fn kp_ut_063_pain_01_a_udp_real_server_is_deleted_at_once_and_its_flows_are_forgotten() {
+fn kp_ut_063_pain_01_a_udp_real_server_is_deleted_at_once_with_its_flows() {
     let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
     let desired = server(Protocol::Udp, &[(1, 1), (3, 1)]);
     let change = plan(Some(&desired), &mirror, 0);
@@ -281,7 +281,7 @@ fn kp_ut_063_pain_01_a_udp_real_server_is_deleted_at_once_and_its_flows_are_forg
 }
 
 #[test]
-fn pain_01_flows_that_could_not_be_forgotten_are_tried_again() {
+fn pain_01_failed_flow_deletions_are_retried() {
     let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
     let desired = server(Protocol::Udp, &[(1, 1)]);
     let change = plan(Some(&desired), &mirror, 0);
@@ -300,7 +300,7 @@ fn pain_01_flows_that_could_not_be_forgotten_are_tried_again() {
 }
 
 #[test]
-fn kp_gt_06_a_virtual_server_that_nobody_wants_goes_at_once() {
+fn kp_gt_06_an_unneeded_virtual_server_is_deleted_at_once() {
     let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
     connect(&mut kernel, 2, 10);
     let removal = plan(None, &mirror, 0);
@@ -314,7 +314,7 @@ fn kp_gt_06_a_virtual_server_that_nobody_wants_goes_at_once() {
 }
 
 #[test]
-fn the_flows_of_a_udp_virtual_server_are_forgotten_after_it_went() {
+fn the_flows_of_a_udp_virtual_server_are_deleted_after_it() {
     let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
     let removal = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
     assert!(matches!(
@@ -356,7 +356,7 @@ fn pain_12_a_foreign_virtual_server_is_never_touched() {
 }
 
 #[test]
-fn what_is_on_record_as_ours_is_removed_once_nobody_wants_it() {
+fn an_owned_virtual_server_is_deleted_when_it_is_unneeded() {
     let (kernel, _) = holding(&tcp(&[(1, 1)]));
     let mut mirror = Mirror::new([key(Protocol::Tcp)], TIMEOUT);
     kernel.read_all(&mut mirror, 0);
@@ -364,7 +364,7 @@ fn what_is_on_record_as_ours_is_removed_once_nobody_wants_it() {
 }
 
 #[test]
-fn d8_a_step_that_went_wrong_makes_its_key_unknown_until_it_is_read() {
+fn d8_a_failed_step_makes_its_key_unknown_until_it_is_read() {
     for fault in [
         StepOutcome::Failed,
         StepOutcome::Unknown,
@@ -391,7 +391,7 @@ fn d8_a_step_that_went_wrong_makes_its_key_unknown_until_it_is_read() {
 }
 
 #[test]
-fn deleting_what_is_gone_already_is_as_good_as_done() {
+fn deleting_a_missing_object_counts_as_done() {
     let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1)]));
     kernel.servers.clear();
     let removal = plan(None, &mirror, 0);
@@ -401,7 +401,7 @@ fn deleting_what_is_gone_already_is_as_good_as_done() {
 }
 
 #[test]
-fn trust_is_lost_for_one_key_alone() {
+fn trust_is_lost_for_one_key_only() {
     let mut mirror = Mirror::new([], TIMEOUT);
     mirror.mark_unknown(key(Protocol::Tcp));
     assert_eq!(mirror.trust(&key(Protocol::Udp)), Trust::Known);

@@ -36,7 +36,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
 }
 
 /// Desired virtual servers: never with a weight of 0.
-fn wishes(protocol: Protocol) -> impl Strategy<Value = Option<VirtualServer>> {
+fn desired_states(protocol: Protocol) -> impl Strategy<Value = Option<VirtualServer>> {
     let reals = proptest::collection::btree_map(0..6_u8, 1..4_u32, 0..6);
     let server = (reals, schedulers(), proptest::option::of(1..3_u32));
     let server = server.prop_map(move |(reals, scheduler, persistence)| VirtualServer {
@@ -87,7 +87,8 @@ fn kernels(protocol: Protocol) -> impl Strategy<Value = Kernel> {
 }
 
 fn cases() -> impl Strategy<Value = (Protocol, Kernel, Option<VirtualServer>)> {
-    protocols().prop_flat_map(|protocol| (Just(protocol), kernels(protocol), wishes(protocol)))
+    protocols()
+        .prop_flat_map(|protocol| (Just(protocol), kernels(protocol), desired_states(protocol)))
 }
 
 fn faults() -> impl Strategy<Value = Vec<Option<StepOutcome>>> {
@@ -114,7 +115,7 @@ fn reached(kernel: &Kernel, protocol: Protocol, desired: Option<&VirtualServer>)
 
 proptest! {
     #[test]
-    fn every_plan_reaches_what_is_desired_and_then_there_is_nothing_left(
+    fn every_plan_reaches_the_desired_state_and_the_next_plan_is_empty(
         (protocol, mut kernel, desired) in cases()
     ) {
         let mut mirror = known(&kernel, protocol);
@@ -162,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_fails_reading_and_trying_again_converges(
+    fn after_any_failure_reading_and_retrying_converges(
         (protocol, mut kernel, desired) in cases(),
         faults in faults(),
     ) {
@@ -175,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn a_process_killed_after_any_step_leaves_what_the_next_one_completes(
+    fn after_a_kill_at_any_step_the_next_process_completes_the_plan(
         (protocol, mut kernel, desired) in cases(),
         survives in 0..12_usize,
     ) {
@@ -191,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_foreign_and_unwanted_gets_no_step((protocol, kernel, _) in cases(), now in any::<u64>()) {
+    fn foreign_virtual_servers_get_no_step((protocol, kernel, _) in cases(), now in any::<u64>()) {
         let mut mirror = Mirror::new([], TIMEOUT);
         kernel.read_all(&mut mirror, 0);
         prop_assert_eq!(diff(None, &mirror, &key(protocol), now, &OPTIONS).steps, vec![]);

@@ -79,7 +79,7 @@ fn overriding(name: &str) -> TopologyPolicy {
 }
 
 #[test]
-fn the_first_that_applies_decides_and_the_others_are_named() {
+fn the_first_source_that_applies_decides_and_the_others_are_listed() {
     let all = || with([overriding("must"), object("may"), in_namespace("near")]);
     let mut own = all();
     own.service.policy = Some(weighted(&[("*", 1)]).into());
@@ -127,7 +127,7 @@ fn traffic_policy_local_is_above_all() {
 }
 
 #[test]
-fn hints_that_do_not_decide_say_why() {
+fn hints_that_do_not_decide_have_a_reason() {
     let why = |world: World| {
         let found = decision(world);
         let why = lost(&found)
@@ -256,7 +256,7 @@ fn selectors_of_services_namespaces_ports_and_nodes_hold() {
 }
 
 #[test]
-fn a_policy_of_another_namespace_is_not_seen() {
+fn a_policy_of_another_namespace_does_not_apply() {
     let elsewhere = TopologyPolicy {
         namespace: Some("u".into()),
         ..object("near")
@@ -269,7 +269,7 @@ fn a_policy_of_another_namespace_is_not_seen() {
 }
 
 #[test]
-fn a_named_policy_is_bound_whatever_it_selects() {
+fn a_named_policy_applies_regardless_of_its_selectors() {
     let mut special = in_namespace("special");
     special.service_selector = select("app", "nobody");
     let mut world = with([special, in_namespace("usual")]);
@@ -289,7 +289,7 @@ fn a_named_policy_is_bound_whatever_it_selects() {
 }
 
 #[test]
-fn a_name_that_nobody_has_leaves_it_to_the_next() {
+fn a_missing_policy_leaves_the_decision_to_the_next_source() {
     let mut world = with([in_namespace("usual")]);
     world.service.named_policy = Some("special".into());
     let found = decision(world);
@@ -303,7 +303,7 @@ fn a_name_that_nobody_has_leaves_it_to_the_next() {
 }
 
 #[test]
-fn annotations_that_are_not_valid_leave_the_decision_to_the_next() {
+fn invalid_annotations_leave_the_decision_to_the_next_source() {
     let mut world = with([in_namespace("near")]);
     world.service.faults = Faults::Some;
     let found = decision(world);
@@ -325,7 +325,7 @@ fn asking(policy: Policy, limits: OwnerLimits) -> Decision {
 }
 
 #[test]
-fn owner_limits_raise_a_cap_and_say_so() {
+fn owner_limits_raise_a_cap_with_a_note() {
     let mut policy = weighted(&[(ZONE, 100), ("*", 0)]);
     policy.max_overload = Some(0);
     let limits = OwnerLimits {
@@ -429,7 +429,7 @@ fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
 }
 
 #[test]
-fn what_is_to_be_avoided_is_told_and_so_is_that_it_has_no_effect_where_traffic_is_local() {
+fn avoided_domains_are_noted_and_have_no_effect_on_local_traffic() {
     let node = (LevelKey::Node, false);
     let found = decision(hinted().policy(added(std::slice::from_ref(&node), None)));
     assert_eq!(found.avoided[0].key, LevelKey::Node);
@@ -569,7 +569,7 @@ fn a_hard_policy_of_the_cluster_stops_applying_when_the_last_node_with_its_level
 }
 
 #[test]
-fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
+fn a_level_that_no_node_has_is_noted_with_a_suggestion() {
     let zone = weighted(&[("Zone", 90), ("*", 10)]);
     let mut world = hinted().policy(zone);
     let notes = world.server().decision.notes;
@@ -596,7 +596,7 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
         notes.next().map(|note| note.to_string())
     };
     let here = [(ZONE, "a"), (REGION, "r"), (RACK, "x")];
-    let told = |level: &str, by: &str| {
+    let unreachable = |level: &str, by: &str| {
         let words = format!(
             "level {level} never has an endpoint here, level {by} before it takes them all"
         );
@@ -604,15 +604,15 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
     };
     assert_eq!(
         notes(&[(ZONE, 80), ("node", 20)], &here),
-        told("node", "zone")
+        unreachable("node", "zone")
     );
     assert_eq!(
         notes(&[(REGION, 80), (ZONE, 20)], &here),
-        told("zone", "region")
+        unreachable("zone", "region")
     );
     assert_eq!(
         notes(&[(RACK, 80), ("node", 20)], &here),
-        told("node", RACK)
+        unreachable("node", RACK)
     );
     assert_eq!(
         notes(&[("node", 80), (ZONE, 15), (REGION, 5), ("*", 0)], &here),
@@ -624,7 +624,7 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
 }
 
 #[test]
-fn hints_that_are_asked_for_and_that_no_endpoint_has_are_noted() {
+fn requested_hints_that_no_endpoint_has_are_noted() {
     let notes = |mut world: World| world.server().decision.notes;
     let asking = |wanted: HintMode| {
         let mut world = World::new("me").node("me", &[(ZONE, "a")]);

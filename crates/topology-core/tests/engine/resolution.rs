@@ -49,7 +49,7 @@ fn kp_in_17_an_endpoint_in_two_slices_is_one_and_the_copy_on_this_node_wins() {
 }
 
 #[test]
-fn of_two_copies_elsewhere_a_ready_one_wins_whatever_the_order_of_slices() {
+fn of_two_copies_elsewhere_a_ready_one_wins_in_any_order_of_slices() {
     for (first, second) in [("s-1", "s-2"), ("s-2", "s-1")] {
         let mut world = World::new("me");
         world
@@ -219,7 +219,7 @@ fn a_policy_goes_before_hints_and_mode_none_switches_both_off() {
 }
 
 #[test]
-fn i5_a_hard_policy_never_leaves_its_levels_not_even_for_what_still_serves() {
+fn i5_a_hard_policy_never_leaves_its_levels_even_for_serving_endpoints() {
     let world = World::new("me")
         .node("me", &[(ZONE, "a")])
         .policy(weighted(&[(ZONE, 1)]));
@@ -245,7 +245,7 @@ fn i5_a_hard_policy_never_leaves_its_levels_not_even_for_what_still_serves() {
 }
 
 #[test]
-fn every_reason_of_a_preference_is_told() {
+fn every_reason_of_a_preference_is_noted() {
     let world = World::new("me").node("me", &[(ZONE, "a")]);
     let world = world.policy(weighted(&[("node", 1), (ZONE, 0), ("*", 0)]));
     let endpoints = [
@@ -256,13 +256,13 @@ fn every_reason_of_a_preference_is_told() {
         ep(5).leaving(),
     ];
     let decision = world.endpoints(endpoints).server().decision;
-    let told: Vec<_> = decision
+    let reasons: Vec<_> = decision
         .endpoints
         .iter()
         .map(|endpoint| (endpoint.level.clone(), endpoint.reason))
         .collect();
     assert_eq!(
-        told,
+        reasons,
         [
             (Some(LevelKey::Node), Reason::InLevel),
             (
@@ -298,7 +298,7 @@ fn an_empty_level_is_noted_with_its_share() {
 }
 
 #[test]
-fn what_still_serves_anywhere_is_used_alike_once_nothing_is_ready() {
+fn without_ready_endpoints_all_serving_ones_are_used_equally() {
     let policy = weighted(&[("node", 80), (ZONE, 15), ("*", 5)]);
     let world = World::new("me").node("me", &[(ZONE, "a")]).policy(policy);
     let endpoints = [
@@ -323,7 +323,7 @@ fn what_still_serves_anywhere_is_used_alike_once_nothing_is_ready() {
 }
 
 #[test]
-fn capacity_counts_only_where_annotations_ask_for_levels() {
+fn capacity_counts_only_with_levels_from_annotations() {
     let big = &[("topology.ipvs-topo.io/capacity", "3")];
     let world = || {
         World::new("me")
@@ -363,7 +363,7 @@ fn capacity_counts_only_where_annotations_ask_for_levels() {
 }
 
 #[test]
-fn d9_an_endpoint_that_terminates_is_never_one_that_is_merely_not_chosen() {
+fn d9_a_terminating_endpoint_is_never_reported_as_not_chosen() {
     // No endpoint is ready inside the levels, and those here get everything.
     let mut hard = weighted(&[("node", 100), (ZONE, 0)]);
     hard.mode = Mode::Hard;

@@ -148,13 +148,13 @@ impl World {
             if !write() {
                 return Ok(false);
             }
-            self.judge(step, &unchosen)?;
+            self.check(step, &unchosen)?;
             let was: Vec<_> = self.mirror.deadlines().collect();
             prop_assert_eq!(self.kernel.execute(step), StepOutcome::Done);
             self.mirror.commit(step, StepOutcome::Done);
             self.remember();
-            let stands: Vec<_> = self.mirror.deadlines().collect();
-            for ended in was.into_iter().filter(|one| !stands.contains(one)) {
+            let remaining: Vec<_> = self.mirror.deadlines().collect();
+            for ended in was.into_iter().filter(|one| !remaining.contains(one)) {
                 if !write() {
                     return Ok(false);
                 }
@@ -177,7 +177,7 @@ impl World {
     }
 
     /// No real server with connections is deleted before its deadline, and one that is no longer chosen never.
-    fn judge(&self, step: &Step, unchosen: &[(IpAddr, u16)]) -> Result<(), TestCaseError> {
+    fn check(&self, step: &Step, unchosen: &[(IpAddr, u16)]) -> Result<(), TestCaseError> {
         let Step::DeleteReal { address, port, .. } = step else {
             return Ok(());
         };
@@ -251,7 +251,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     #[test]
-    fn d9_no_restart_brings_a_deadline_forward_and_no_deadline_ends_what_is_merely_not_chosen(events in events()) {
+    fn d9_no_restart_shortens_a_deadline_and_an_endpoint_that_is_not_chosen_has_none(events in events()) {
         let mut world = World::new();
         for event in &events {
             world.take(event)?;
@@ -260,7 +260,7 @@ proptest! {
 
     /// However often the process is killed: a leaving real server is deleted one check after its deadline.
     #[test]
-    fn d9_no_restart_puts_a_deadline_off(kills in prop::collection::vec((2..6_usize, 0..POLL), 0..30)) {
+    fn d9_no_restart_postpones_a_deadline(kills in prop::collection::vec((2..6_usize, 0..POLL), 0..30)) {
         let mut world = World::new();
         world.take(&Event::Change(0, EndpointState::GoingAway))?;
         world.take(&Event::Pass(0))?;

@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_drains_under_sh_nobody_is_refused(weights in proptest::collection::vec(0..6_u32, 1..20)) {
+    fn under_sh_no_client_is_refused_in_any_drain(weights in proptest::collection::vec(0..6_u32, 1..20)) {
         let key = decide(Scheduler::Sh, (1, 1), (1, 1)).server.key;
         let picks = picks(Scheduler::Sh, &weights, &key).unwrap();
         let serves = weights.iter().any(|weight| *weight > 0);
@@ -85,7 +85,7 @@ proptest! {
 }
 
 #[test]
-fn d12_mh_comes_as_near_as_six_bits_allow_and_says_so() {
+fn d12_mh_is_as_near_as_six_bits_allow_with_a_note() {
     let clamped = [Note::WeightClamped {
         scheduler: Scheduler::Mh,
     }];
@@ -125,7 +125,7 @@ fn d12_sh_deals_out_whole_buckets() {
 }
 
 #[test]
-fn d12_where_weights_are_ignored_the_levels_say_what_they_get() {
+fn d12_with_ignored_weights_the_levels_have_their_actual_shares() {
     for (scheduler, expected) in [
         (Scheduler::Rr, 25.0),
         (Scheduler::Lc, 25.0),
@@ -148,7 +148,7 @@ fn d12_where_weights_are_ignored_the_levels_say_what_they_get() {
 }
 
 #[test]
-fn d12_a_scheduler_that_the_node_lacks_gives_way_to_wrr_with_its_weights() {
+fn d12_wrr_with_its_weights_replaces_a_missing_scheduler() {
     let mut world = World::new("me").node("me", &[(ZONE, "a")]);
     world.me.missing = Arc::new(BTreeSet::from([Scheduler::Mh]));
     let policy = Policy {

@@ -100,7 +100,7 @@ fn two_ramps_are_nested() {
 }
 
 #[test]
-fn without_a_moment_a_drain_is_complete() {
+fn without_a_clock_a_drain_is_complete() {
     let mut world = world(prefer());
     world.snapshot.set_drain(ramping());
     let server = world.server();
@@ -114,7 +114,7 @@ fn without_a_moment_a_drain_is_complete() {
 }
 
 #[test]
-fn a_drain_does_nothing_to_a_service_with_traffic_policy_local_and_says_so() {
+fn a_drain_does_not_affect_traffic_policy_local_and_is_noted() {
     let notes = |drain: Drain| {
         let mut world = World::new("me")
             .node("me", &[(ZONE, "a")])
@@ -127,15 +127,15 @@ fn a_drain_does_nothing_to_a_service_with_traffic_policy_local_and_says_so() {
         assert_eq!(server.server.real_servers[0].weight, 1);
         server.decision.notes
     };
-    let told = [Note::DrainLocal {
+    let noted = [Note::DrainLocal {
         drain: "shift".into(),
     }];
     let of_clients = |value: &str| Drain {
         scope: DrainScope::Clients,
         ..drain("zone", &[value])
     };
-    assert_eq!(notes(drain("zone", &["a"])), told);
-    assert_eq!(notes(of_clients("a")), told);
+    assert_eq!(notes(drain("zone", &["a"])), noted);
+    assert_eq!(notes(of_clients("a")), noted);
     assert_eq!(
         notes(drain("zone", &["b"])),
         [],
@@ -175,7 +175,7 @@ fn the_last_domain_is_drained_only_by_force() {
 }
 
 #[test]
-fn hard_services_take_part_only_if_told() {
+fn hard_services_are_drained_only_with_apply() {
     let hard = |hard_services| {
         let mut world = world(weighted(&[(ZONE, 100)]));
         world.snapshot.set_drain(Drain {
@@ -227,7 +227,7 @@ fn a_new_endpoint_grows_from_a_tenth() {
     policy.slow_start = 9;
     let mut world = World::new("me").node("me", &[]).policy(policy);
     world = world.endpoints([ep(1)]);
-    assert_eq!(at(&mut world, 0).1, None, "nobody is new at first");
+    assert_eq!(at(&mut world, 0).1, None, "no endpoint is new at first");
     world = world.endpoints([ep(1), ep(2)]);
     let mut weights = |now| {
         let (server, resolve_again_at) = at(&mut world, now);
@@ -245,7 +245,7 @@ fn a_new_endpoint_grows_from_a_tenth() {
 }
 
 #[test]
-fn what_was_unready_is_new_again() {
+fn an_endpoint_that_was_unready_is_new_again() {
     let mut policy = weighted(&[("*", 1)]);
     policy.slow_start = 9;
     let mut world = World::new("me").node("me", &[]).policy(policy);
@@ -259,7 +259,7 @@ fn what_was_unready_is_new_again() {
 
 /// A search through all ports for each port would take minutes.
 #[test]
-fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
+fn d13_the_memory_of_a_service_with_every_port_is_found_fast() {
     let mut policy = weighted(&[("*", 1)]);
     policy.slow_start = 9;
     let mut world = World::new("me").node("me", &[]).policy(policy);
@@ -342,9 +342,9 @@ fn an_endpoint_that_drains_is_counted_as_draining_and_not_as_unready() {
     let counts = levels.map(|level| (level.usable, level.draining, level.total));
     assert_eq!(counts.collect::<Vec<_>>(), [(3, 0, 4), (0, 2, 2)]);
     let mut facts = decision.stages.iter().flat_map(|stage| &stage.facts);
-    let told = |fact: &Fact| {
+    let is_counted = |fact: &Fact| {
         fact.to_string()
             .ends_with("0 of 2 endpoints usable, 2 draining")
     };
-    assert!(facts.any(told), "{:?}", decision.stages);
+    assert!(facts.any(is_counted), "{:?}", decision.stages);
 }

@@ -214,7 +214,7 @@ fn an_endpoint_without_a_node_matches_any_only() {
 }
 
 #[test]
-fn an_empty_value_is_shared_with_nobody() {
+fn an_empty_value_is_not_shared() {
     let world = World::new("me")
         .node("me", &[(ZONE, "")])
         .node("N1", &[(ZONE, "")]);
@@ -285,7 +285,7 @@ fn v7_a_star_alone_is_valid() {
 }
 
 #[test]
-fn v8_what_is_no_label_key_is_refused() {
+fn v8_an_invalid_label_key_is_refused() {
     let long = "x".repeat(64);
     for key in [
         "-a", "a-", "a b", "a/b/c", "A.com/b", "/b", "a..b/c", "ä", &long,
@@ -321,7 +321,7 @@ fn v10_any_label_key_is_valid_and_works() {
 }
 
 #[test]
-fn the_field_knows_no_aliases() {
+fn the_field_has_no_aliases() {
     let policy = from_topology_keys(&["zone", "node"]).unwrap().0.unwrap();
     let keys: Vec<_> = policy.levels.into_iter().map(|level| level.key).collect();
     assert_eq!(

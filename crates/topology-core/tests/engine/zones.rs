@@ -82,7 +82,7 @@ fn q39_capacity_classes_divide_a_level() {
 }
 
 #[test]
-fn q40_the_rest_goes_where_endpoints_are_to_spare() {
+fn q40_the_rest_goes_to_zones_with_spare_endpoints() {
     let server = seen_from(0, &[(2, 4), (2, 8), (1, 4)], &prefer_zone(Some(0)));
     assert_eq!(
         shares(&server, 3),
@@ -108,7 +108,7 @@ fn q42_a_zone_with_endpoints_to_spare_keeps_all() {
 }
 
 #[test]
-fn q43_without_endpoints_near_all_goes_where_some_are_to_spare() {
+fn q43_without_near_endpoints_all_goes_to_zones_with_spare_endpoints() {
     let server = seen_from(0, &[(1, 0), (1, 2), (1, 4)], &prefer_zone(Some(0)));
     assert_eq!(shares(&server, 3), [Ratio::ZERO, Ratio::ZERO, Ratio::ONE]);
     let full = server
@@ -184,7 +184,7 @@ fn facts_2_2_8_residual_by_capacity_is_even_and_residual_even_is_not() {
 }
 
 #[test]
-fn a_cap_never_leaves_anybody_without_an_endpoint() {
+fn a_cap_never_leaves_clients_without_an_endpoint() {
     let hard = weighted(&[(ZONE, 100)]);
     let mut policy = hard.clone();
     policy.max_overload = Some(0);
@@ -217,7 +217,7 @@ fn nodes_that_are_not_ready_bring_no_demand() {
 }
 
 #[test]
-fn what_is_turned_away_is_noted() {
+fn traffic_above_the_cap_is_noted() {
     let server = seen_from(0, &[(1, 2), (1, 5), (1, 5)], &prefer_zone(Some(0)));
     let cap = Ratio::new(1, 2);
     let level = LevelKey::Label(ZONE.into());

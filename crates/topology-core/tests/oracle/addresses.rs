@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(crate::cases())]
 
     #[test]
-    fn both_engines_serve_the_same_addresses_whatever_nodes_claim(
+    fn both_engines_serve_the_same_addresses_with_any_node_claims(
         mut service in service("s0"),
         addresses in proptest::collection::btree_set(select(&ADDRESSES[..]), 1..4),
         first in (nodes(), ranges()),

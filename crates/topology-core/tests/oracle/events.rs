@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_again_makes_nothing_dirty(events in proptest::collection::vec(events(), 1..20)) {
+    fn an_identical_event_makes_nothing_dirty(events in proptest::collection::vec(events(), 1..20)) {
         let mut snapshot = Snapshot::default();
         events.iter().cloned().for_each(|event| event.feed(&mut snapshot));
         snapshot.take_dirty(ME);

@@ -143,7 +143,7 @@ fn holds(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     serves(cluster, &port, resolved)
 }
 
-/// I1: without a policy of ours all weights are 1.
+/// I1: if none of our policies decides, all weights are 1.
 fn alike_without_policy(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     let sources = [
         PolicySource::Uniform,
@@ -178,7 +178,7 @@ fn fits_the_kernel(resolved: &ResolvedServer) -> Result<(), String> {
         .filter(|endpoint| endpoint.reason.is_chosen());
     check(
         taking.count() == positive.len(),
-        "I4: who is chosen weighs at least 1, nobody else does",
+        "I4: exactly the chosen endpoints have a weight of at least 1",
     )
 }
 
@@ -325,7 +325,10 @@ fn stays_inside(port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String
                 .any(|level| port.is_near(ep.endpoint, &level.key))
         })
     };
-    check(used.iter().all(inside), "I5: nobody outside the levels")
+    check(
+        used.iter().all(inside),
+        "I5: no endpoint outside the levels",
+    )
 }
 
 /// I6: a soft policy never refuses clients while an endpoint is ready.
@@ -343,9 +346,9 @@ fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Resu
         .iter()
         .any(|real| real.weight > 0);
     let excused = hard || avoids || local || forced || port.ready().is_empty();
-    check(serves || excused, "I6: somebody serves")?;
+    check(serves || excused, "I6: an endpoint serves")?;
     check(
         serves == resolved.decision.refusal.is_none(),
-        "a refusal is said exactly where nobody serves",
+        "a refusal is reported exactly if no endpoint serves",
     )
 }

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_in_a_file_comes_back() {
+    fn datagrams_in_a_file_are_read_unchanged() {
         let id = ServiceId::address(Protocol::TCP, "10.96.0.16".parse().unwrap(), 80);
         let mut commands = vec![Command::NewService(Service::new(id, "wrr"))];
         for host in 1..=250_u8 {

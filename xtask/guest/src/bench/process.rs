@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use guest_wire::report::ResidentMemory;
 
-/// What a process has used since its start.
+/// The resources that a process has used since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUsage {
     /// CPU time of the first thread, which runs the agent's loop, in nanoseconds.

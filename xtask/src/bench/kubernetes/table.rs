@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_ahead_misses_nothing_and_a_rival_as_good_as_ours_misses_three() {
+    fn a_large_lead_misses_no_target_and_an_equal_rival_misses_three() {
         let ahead = [
             proxy(OURS, 1.0),
             proxy(BASELINES[0], 3_000.0),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_of_more_than_a_second_is_a_miss_and_stands_in_the_table() {
+    fn a_lag_of_more_than_a_second_is_a_miss_in_the_table() {
         let churn = Churn {
             seconds: 60.0,
             changes: 6_000,

@@ -72,8 +72,8 @@ impl Cluster {
     pub(super) fn view(&self, node: &str, service: &str) -> anyhow::Result<View> {
         // `status` exits with 1 while the kernel does not match yet.
         let line = format!("{PROGRAM} status {service} -o json || true");
-        let told = self.lab.output(node, &line)?;
-        let views = View::all(told.as_bytes()).context("`ipvs-topo status -o json` changed")?;
+        let output = self.lab.output(node, &line)?;
+        let views = View::all(output.as_bytes()).context("`ipvs-topo status -o json` changed")?;
         let view = views.into_iter().next();
         view.with_context(|| format!("no virtual server of {service}"))
     }

@@ -36,8 +36,8 @@ pub(super) fn command(modules: &str) -> anyhow::Result<Command> {
 /// Returns the release on the `PATH`, not one that Go would download.
 fn of_machine() -> Option<Release> {
     let mut go = Command::new("go");
-    let told = output(go.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local"));
-    parse(told.ok()?.trim().strip_prefix("go")?)
+    let version = output(go.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local"));
+    parse(version.ok()?.trim().strip_prefix("go")?)
 }
 
 /// Returns the folder of Debian's Go. Its programs are static, so they need none of the machine's libraries.

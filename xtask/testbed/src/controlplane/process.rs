@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_is_not_running_even_if_nobody_asked_for_its_status() {
+    fn a_zombie_process_is_not_running() {
         for how in [StopMode::Terminate, StopMode::Kill] {
             let mut child = Command::new("sleep").arg("60").spawn().unwrap();
             let process = Process::new(child.id()).unwrap();

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_has_every_folder_before_what_is_in_it() {
+    fn a_layer_has_every_folder_before_its_content() {
         let layer = layer(&contents([("usr/bin/shop", b"1"), ("etc/a/b", b"2")])).unwrap();
         let mut tar = tar::Archive::new(layer.as_slice());
         let paths = tar.entries().unwrap().map(|entry| {

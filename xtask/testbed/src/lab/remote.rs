@@ -38,8 +38,8 @@ pub(super) fn run(folder: &Folder, name: &str, line: &str) -> anyhow::Result<(St
     let done = child.wait_with_output()?;
     drop(input);
     let text = String::from_utf8_lossy(&done.stdout);
-    let told = text.rsplit_once(STATUS);
-    let (text, status) = told.with_context(|| format!("node {name} does not answer: {text}"))?;
+    let parts = text.rsplit_once(STATUS);
+    let (text, status) = parts.with_context(|| format!("node {name} does not answer: {text}"))?;
     Ok((text.to_owned(), status.trim().parse()?))
 }
 

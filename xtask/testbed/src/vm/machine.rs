@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_processor_was_given_is_a_share_of_what_it_wanted() {
+    fn the_granted_processor_time_is_a_share_of_the_requested_time() {
         let (mut begin, mut end) = (CpuTime::default(), CpuTime::default());
         begin.add("1000 500 7").unwrap();
         end.add("1300 600 9").unwrap();

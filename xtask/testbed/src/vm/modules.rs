@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_network_is_wanted_and_a_network_card_is_not() {
+    fn network_modules_are_included_and_network_cards_are_not() {
         assert!(is_wanted(Path::new("net/netfilter/ipvs/ip_vs.ko.xz")));
         assert!(is_wanted(Path::new("drivers/net/dummy.ko")));
         assert!(is_wanted(Path::new("drivers/net/vxlan/vxlan.ko.xz")));

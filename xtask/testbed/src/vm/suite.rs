@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gate_leaves_out_what_is_long_and_repeats_nothing_that_is_about_the_agent() {
+    fn the_gate_leaves_out_long_tests_and_repeats_no_test_of_the_agent() {
         let skipped = |gate, line| skipped(gate, line).collect::<Vec<_>>();
         assert_eq!(skipped(true, KernelLine::V6_12), [LONG]);
         for line in [KernelLine::V6_1, KernelLine::Sid] {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_was_planned_and_not_heard_of_fails_the_suite() {
+    fn a_planned_test_without_a_result_fails_the_suite() {
         let records = vec![
             Record::Plan { tests: 2 },
             passed(),

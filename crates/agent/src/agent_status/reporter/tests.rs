@@ -1,4 +1,4 @@
-//! Reports kept with a small API server that answers as the test says.
+//! Tests the reporter with a small API server whose answers the test sets.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::agent_status::compare::Difference;
 use crate::node_warning::{self, Topic};
 use crate::state::{Question, channel};
 
-/// What the server was asked, and what it answers next.
+/// The requests that the server received, and its next answers.
 #[derive(Debug, Default)]
 struct Script {
     asked: Vec<String>,
@@ -36,7 +36,7 @@ async fn answer(State(shared): State<Shared>, request: Request) -> (StatusCode, 
     (StatusCode::from_u16(code).unwrap(), Json(body))
 }
 
-/// A reporter that has a server, and a loop that has programmed everything.
+/// A reporter with a server and a loop that has programmed everything.
 async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     let shared = Shared::default();
     script(&shared).answers.extend(answers.iter().cloned());
@@ -54,7 +54,7 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     std::fs::write(&kubeconfig, text).unwrap();
     let access = Access::kubeconfig(&kubeconfig, "tests");
     let connection = kube_io::Connection::open(&access).await.unwrap();
-    let (watch, _nobody_follows) =
+    let (watch, _receiver) =
         cluster::api::follow(connection.clone(), cluster::api::NodeSource::Whole);
     let sync_status = watch.sync_status().cloned().unwrap();
     let (handle, mut ends) = channel();
@@ -71,7 +71,7 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     (Reporter::new(client, handle, sync_status), shared)
 }
 
-/// The next turn asks nothing, and has nothing to do for a while.
+/// Checks that the next turn sends no request and that nothing is due soon.
 async fn rests(reporter: &mut Reporter, shared: &Shared) {
     let asked = script(shared).asked.len();
     let until = reporter.turn().await.unwrap().unwrap();
@@ -94,7 +94,7 @@ fn own_node() -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_report_is_made_once_and_then_left_alone() {
+async fn a_report_is_written_once_and_not_again() {
     let fine = (200, json!({}));
     let answers = [not_found(), own_node(), fine.clone(), fine];
     let (mut reporter, shared) = reporter(&answers).await;
@@ -112,7 +112,7 @@ async fn a_report_is_made_once_and_then_left_alone() {
 }
 
 #[tokio::test]
-async fn an_agent_that_restarts_finds_what_it_wrote_and_writes_nothing() {
+async fn an_agent_that_restarts_reads_its_report_and_writes_nothing() {
     let report = compose(
         &Pulse {
             ready: true,
@@ -127,18 +127,18 @@ async fn an_agent_that_restarts_finds_what_it_wrote_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
+async fn without_a_crd_or_a_permission_one_line_is_logged_and_requests_are_rare() {
     let forbidden = (
         403,
         json!({ "kind": "Status", "code": 403, "reason": "Forbidden", "message": "no" }),
     );
-    let nobody = (200, json!({ "items": [] }));
+    let no_nodes = (200, json!({ "items": [] }));
     let cases = [
         (
             vec![not_found(), own_node(), not_found()],
             "TopologyAgent is not installed",
         ),
-        (vec![not_found(), nobody], "this node has no Node object"),
+        (vec![not_found(), no_nodes], "this node has no Node object"),
         (vec![not_found(), forbidden], "Forbidden"),
         (vec![], "Unavailable"),
     ];
@@ -147,14 +147,15 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
         reporter.turn().await.unwrap();
         let trouble = reporter.trouble.clone().unwrap();
         assert!(trouble.starts_with(words), "{trouble}");
-        assert!(!reporter.is_news(&trouble), "it was said");
+        assert!(!reporter.is_news(&trouble), "it was logged");
         rests(&mut reporter, &shared).await;
     }
 }
 
-/// The API server answers so for a while after `kubectl apply -k` has brought the kind; to a read and to a write.
+/// The API server answers so to reads and writes for a while after `kubectl apply -k` installed the
+/// CRD.
 #[tokio::test]
-async fn a_kind_that_was_installed_a_moment_ago_is_waited_for_without_a_word() {
+async fn the_reporter_waits_for_a_new_crd_without_a_log_line() {
     let initializing = || {
         let message = "storage is (re)initializing";
         (
@@ -175,7 +176,7 @@ async fn a_kind_that_was_installed_a_moment_ago_is_waited_for_without_a_word() {
 }
 
 #[tokio::test]
-async fn what_was_told_before_is_read_before_anything_is_written() {
+async fn the_old_report_is_read_before_the_first_write() {
     let old = AgentStatus {
         version: "0.0.1".to_owned(),
         ..AgentStatus::default()
@@ -189,11 +190,7 @@ async fn what_was_told_before_is_read_before_anything_is_written() {
     reporter.look = Duration::ZERO;
     reporter.rate_limit = RateLimit::default();
     reporter.turn().await.unwrap();
-    assert_eq!(
-        reporter.written,
-        Some(old),
-        "before what is new was refused"
-    );
+    assert_eq!(reporter.written, Some(old), "until the write succeeds");
     let patch = "PATCH /topologyagents/n1/status";
     assert_eq!(
         script(&shared).asked[1..],
@@ -242,7 +239,7 @@ fn the_phase_is_that_of_the_worst_part() {
 }
 
 #[test]
-fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
+fn w_31_the_report_has_the_warnings_of_the_node_in_bounded_space() {
     let warning = |text: String| node_warning::NodeWarning {
         topic: Topic::OtherProxy,
         text,
@@ -270,7 +267,7 @@ fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
 }
 
 #[test]
-fn d13_what_another_kubelet_claims_is_no_news_of_this_node() {
+fn d13_claims_of_another_kubelet_do_not_change_this_nodes_report() {
     let report = |topics: &[Topic]| {
         let warning = |topic: &Topic| node_warning::NodeWarning {
             topic: *topic,

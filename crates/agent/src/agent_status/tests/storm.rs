@@ -1,4 +1,4 @@
-//! Many policies that change all the time, in a large cluster: what the agents write together.
+//! Measures what the agents of a large cluster write together if many policies change all the time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::contribution::Contribution;
 use super::rate_limit::{RateLimit, ReportLoad};
 
 const NODES: u64 = 5000;
-/// So many of the agents are looked at; the others are like them.
+/// The number of agents that are simulated; the others behave in the same way.
 const AGENTS: u64 = 5;
 const POLICIES: usize = 600;
 const STEP: Duration = Duration::from_secs(6);
@@ -38,7 +38,7 @@ fn policy(id: &PolicyName, generation: u64) -> TopologyPolicy {
     }
 }
 
-/// Of one namespace many policies with names as long as may be.
+/// One of many policies of a namespace, with the longest possible name.
 fn attacker(number: usize) -> PolicyName {
     PolicyName::namespaced("aaa", format!("{number:0>253}"))
 }
@@ -61,7 +61,7 @@ fn cluster(policies: &[PolicyName]) -> (Snapshot, Aggregate) {
     (snapshot, aggregate)
 }
 
-/// One agent, as its reporter has it.
+/// One agent, with the state of its reporter.
 struct Agent {
     node: String,
     rate_limit: RateLimit,
@@ -114,8 +114,8 @@ impl Agent {
     }
 }
 
-/// Review H4: every agent wrote all of 512 policies twice a minute, 2 GB of etcd's history in each, and a namespace
-/// whose name comes first left no room for others.
+/// Review H4: every agent wrote all of 512 policies twice a minute, 2 GB per minute into etcd's
+/// history. The namespace with the first name left no space for others.
 #[test]
 fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_namespace() {
     let mut ids: Vec<PolicyName> = (0..POLICIES).map(attacker).collect();
@@ -147,7 +147,7 @@ fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_nam
         "{} MiB a minute",
         mib * 60 / seconds
     );
-    // In the end nothing changes any more, and everybody knows the last edit.
+    // At last nothing changes any more, and every report has the last edit.
     for _ in 0..60 {
         now += STEP;
         for agent in &mut agents {
@@ -167,9 +167,9 @@ fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_nam
     }
 }
 
-/// A policy that decides for nothing here is in no report, so its changes are written by nobody.
+/// A policy that decides nothing here is in no report, so no agent writes its changes.
 #[test]
-fn edits_of_policies_that_decide_for_nothing_are_not_written() {
+fn edits_of_policies_that_decide_nothing_are_not_written() {
     let id = PolicyName::namespaced("shop", "near");
     let (mut snapshot, aggregate) = cluster(&[id]);
     let mut agent = Agent::new(1);

@@ -1,4 +1,4 @@
-//! Addresses of the machine that are Service addresses, too.
+//! Tests Service addresses that the machine also has.
 
 use dataplane::routes::addresses::Interface;
 
@@ -9,7 +9,7 @@ use crate::node_warning::Topic;
 use crate::state::ProgramStatus;
 
 #[tokio::test(start_paused = true)]
-async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own() {
+async fn t03_an_address_of_the_machine_is_refused_until_the_machine_loses_it() {
     let mut agent = Loop::over(&Shared::default());
     let own = Interface {
         link: "eth1".to_owned(),
@@ -27,13 +27,12 @@ async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own
     agent.world().addresses.clear();
     agent.check().await;
     assert_eq!(agent.save().len(), 3);
-    // And back.
     agent.apply([node("n1", "10.96.0.10")]).await;
     assert_eq!(agent.save(), [""; 0], "its own Node has it");
 }
 
 #[tokio::test(start_paused = true)]
-async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_check() {
+async fn t03_an_added_or_removed_address_is_handled_before_the_next_check() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     agent.journal();
@@ -50,7 +49,7 @@ async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_c
     let route = format!("+ local 10.96.0.0/12 dev lo table local proto 173 src {node}");
     assert!(agent.journal().contains(&route));
 
-    // The kernel takes the route away with the address that it sends from.
+    // The kernel removes the route together with its source address.
     agent.world().addresses.clear();
     agent.world().routes.clear();
     agent.reconciler.addresses_moved().await;
@@ -63,7 +62,7 @@ async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_c
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_another_node_that_claims_a_service_address_again_and_again_changes_nothing_here() {
+async fn d13_another_node_that_claims_a_service_address_repeatedly_changes_nothing_here() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     let (before, routes) = (agent.save(), agent.world().routes.clone());
@@ -89,7 +88,7 @@ async fn d13_another_node_that_claims_a_service_address_again_and_again_changes_
         claims.collect::<Vec<Topic>>()
     };
     assert_eq!(claims(&agent), [Topic::NodeClaim]);
-    // An address of two Nodes is that of the first by name; this Node claims it all the same.
+    // An address of two Nodes belongs to the first by name. This Node still claims it.
     let both = ["n0", "n1"].map(|name| node(name, "10.96.0.10"));
     agent.apply(both).await;
     agent.check().await;

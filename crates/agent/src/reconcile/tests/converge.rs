@@ -1,5 +1,5 @@
-//! A property: whatever changes, fails, drifts or restarts, in the end the kernel holds what a fresh
-//! start on an empty kernel would put there.
+//! Checks that after any changes, failures, drift and restarts the kernel has the state that a
+//! fresh start on an empty kernel creates.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The objects of a cluster by name, as the script has left them.
+/// The objects of the cluster by name, after the steps so far.
 #[derive(Debug, Default)]
 struct Model {
     services: BTreeMap<u8, bool>,
@@ -79,7 +79,7 @@ impl Model {
 }
 
 impl Change {
-    /// Changes the model, and what no model knows of.
+    /// Applies the change to the model, or to the state outside of it.
     async fn happen(self, agent: &mut Loop, model: &mut Model) {
         match self {
             Self::Service(n, udp) => drop(model.services.insert(n, udp)),

@@ -1,4 +1,4 @@
-//! A small kernel and a small machine in memory, with a journal of everything written to either.
+//! A small kernel and a small machine in memory, with a journal of all writes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::state::KernelServer;
 
-/// Everything outside of the process: it survives a restart of the loop.
+/// Everything outside of the process. It survives a restart of the loop.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -29,63 +29,61 @@ pub(super) struct World {
     pub(super) servers: BTreeMap<VirtualServerKey, ObservedServer>,
     pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,
     pub(super) record: BTreeSet<VirtualServerKey>,
-    /// Deadlines on disk.
     pub(super) deadlines: BTreeMap<(VirtualServerKey, IpAddr, u16), u64>,
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
     pub(super) tables: DesiredTables,
     pub(super) addresses: Vec<Interface>,
-    /// Every write, in order.
     pub(super) journal: Vec<String>,
-    /// Outcomes instead of the kernel's own, by the text of the step; each is used up.
+    /// Results that replace the kernel's own, by the text of the step. Each is used once.
     pub(super) faults: Vec<(String, Fault)>,
-    /// Steps that are still taken before the process is gone.
+    /// The number of steps until the process is killed.
     pub(super) steps_left: Option<usize>,
-    /// How often a table was listed or a key read.
+    /// The number of lists of the table and reads of a key.
     pub(super) reads: usize,
     pub(super) unreadable: bool,
-    /// Where tables cannot be set: how often they were to be set.
+    /// If set, tables cannot be written; counts the attempts.
     pub(super) table_refusals: Option<usize>,
     pub(super) record_fails: bool,
-    /// How often it is asked in vain whether the tables are read.
+    /// The number of polls that find the tables unread.
     pub(super) table_polls: usize,
     pub(super) addresses_unreadable: bool,
     /// Whether `nft` cannot list the tables.
     pub(super) tables_unreadable: bool,
-    /// Whether what reads and sets tables never ends.
+    /// Whether reading and writing tables never ends.
     pub(super) tables_hang: bool,
-    /// How a batch of tracked flows fails.
+    /// The error of each batch of connection tracking entries.
     pub(super) forget_fails: Option<FlowDeletionError>,
-    /// Whether what deletes tracked flows never ends.
+    /// Whether deleting connection tracking entries never ends.
     pub(super) forgetting_hangs: bool,
-    /// The tracked flows that are being deleted.
+    /// The connection tracking entries that are being deleted.
     pub(super) forgetting: Option<BTreeSet<Flow>>,
-    /// How many batches of them were.
+    /// The number of batches.
     pub(super) batches: usize,
-    /// News of another proxy.
+    /// Traces of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
     /// Schedulers that the kernel does not have.
     pub(super) lacking: BTreeSet<Scheduler>,
 }
 
-/// What goes wrong with a step.
+/// The fault of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The kernel refuses.
+    /// The kernel refuses the step.
     Refused,
-    /// It is done, but the answer is lost.
+    /// The step is done, but the answer is lost.
     AnswerLost,
-    /// It is not done, and the answer is lost.
+    /// The step is not done, and the answer is lost.
     Lost,
 }
 
-/// Handles on one world.
+/// A handle to one world.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared(pub(super) Rc<RefCell<World>>);
 
 impl World {
-    /// `ipvsadm-save -n`, without the routes and tables.
+    /// The output of `ipvsadm-save -n`.
     pub(super) fn save(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (key, server) in &self.servers {
@@ -282,7 +280,7 @@ impl Kernel for Shared {
         for step in steps {
             if let Some(left) = &mut world.steps_left {
                 if *left == 0 {
-                    // The process is gone: what it would have sent never arrives.
+                    // The process was killed, so the step never arrives.
                     results.push(Err(StepOutcome::Unknown));
                     continue;
                 }

@@ -1,10 +1,10 @@
-//! An agent that dies after any step of a plan, and the next one.
+//! Kills an agent after any step of a plan and starts the next one.
 
 use super::BOTH;
 use super::fake::Shared;
 use super::script::{Loop, service, slice};
 
-/// States that a plan moves between, with something of everything.
+/// States that a plan moves between, with every kind of object.
 fn states() -> [Vec<cluster::object::Object>; 3] {
     let kept = ["10.244.1.1@n1", "10.244.2.1@n2"];
     [
@@ -25,7 +25,7 @@ fn states() -> [Vec<cluster::object::Object>; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t06_a_kill_after_any_step_is_healed_and_the_untouched_real_server_is_never_touched() {
+async fn t06_a_kill_after_any_step_is_repaired_and_unchanged_real_servers_stay() {
     let [first, second, nothing] = states();
     let moves = [
         (&nothing, &first),

@@ -1,4 +1,4 @@
-//! Services and real servers that leave: drains, deadlines, tracked flows.
+//! Tests Services and real servers that leave: drains, deadlines, connection tracking.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -40,7 +40,7 @@ async fn serving_web(shared: &Shared) -> Loop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_goes_is_released_after_it_is_deleted() {
+async fn a_removed_service_is_released_after_it_is_deleted() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     agent.journal();
@@ -56,7 +56,7 @@ async fn a_service_that_goes_is_released_after_it_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d8_a_leaver_that_cannot_be_looked_at_is_tried_ever_more_rarely() {
+async fn d8_a_draining_real_server_that_cannot_be_read_is_retried_more_rarely() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply([slice("web", TCP, &[])]).await;
@@ -85,7 +85,7 @@ async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
+async fn d9_an_idle_real_server_is_deleted_at_once_and_a_busy_one_when_it_is_idle() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply([slice("web", TCP, &[])]).await;
@@ -107,7 +107,7 @@ async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
     assert_eq!(agent.save().len(), 1);
 }
 
-/// What is left of [`web`] when 10.244.1.1 goes away.
+/// The objects of [`web`] without 10.244.1.1.
 fn rest() -> Vec<cluster::object::Object> {
     vec![
         service("web", "10.96.0.10", TCP),
@@ -115,7 +115,7 @@ fn rest() -> Vec<cluster::object::Object> {
     ]
 }
 
-/// A loop that is started after the one before was killed, and its own `--drain-timeout` in seconds.
+/// A loop that starts after a kill, with its own `--drain-timeout` in seconds.
 async fn restart(shared: &Shared, drain_timeout: u64) -> Loop {
     let mut again = Loop::with(shared, |config| {
         config.drain_timeout = Duration::from_secs(drain_timeout);
@@ -125,7 +125,7 @@ async fn restart(shared: &Shared, drain_timeout: u64) -> Loop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_restarts_leave_a_deadline_as_it_is() {
+async fn d9_restarts_do_not_change_a_deadline() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply(rest()).await;
@@ -141,7 +141,7 @@ async fn d9_restarts_leave_a_deadline_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_a_deadline_that_passed_while_no_agent_ran_is_over_at_the_start() {
+async fn d9_a_deadline_that_passed_without_an_agent_ends_at_the_start() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply(rest()).await;
@@ -150,7 +150,7 @@ async fn d9_a_deadline_that_passed_while_no_agent_ran_is_over_at_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_no_deadline_is_later_than_that_of_a_drain_that_begins_now() {
+async fn d9_no_deadline_is_later_than_that_of_a_new_drain() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply(rest()).await;
@@ -183,7 +183,7 @@ async fn d9_a_deadline_that_is_not_on_disk_counts_from_the_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_what_returned_has_the_whole_time_when_it_leaves_again_while_no_agent_runs() {
+async fn d9_a_real_server_that_returned_has_the_whole_time_when_it_leaves_again() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply(rest()).await;
@@ -199,7 +199,7 @@ async fn d9_what_returned_has_the_whole_time_when_it_leaves_again_while_no_agent
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_changes_go_on_while_flows_are_forgotten_and_what_comes_meanwhile_is_one_batch() {
+async fn d13_changes_continue_during_flow_deletion_and_new_flows_are_one_batch() {
     let mut agent = serving_dns().await;
     agent.world().forgetting_hangs = true;
     for round in 2..20 {
@@ -222,15 +222,11 @@ async fn d13_changes_go_on_while_flows_are_forgotten_and_what_comes_meanwhile_is
     let forgotten = |round| journal.contains(&format!("forget 10.244.2.{round}:53"));
     assert!((1..19).all(forgotten) && !forgotten(19), "{journal:?}");
     assert_eq!(agent.world().batches, 2);
-    assert_eq!(
-        agent.reconciler.agenda.next(),
-        None,
-        "nothing is left to ask"
-    );
+    assert_eq!(agent.reconciler.agenda.next(), None, "no poll is left");
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_a_flow_whose_real_server_came_back_and_left_meanwhile_is_forgotten_again() {
+async fn d13_a_flow_whose_real_server_returned_and_left_is_deleted_again() {
     let mut agent = serving_dns().await;
     agent.world().forgetting_hangs = true;
     for pod in ["10.244.2.2@n2", "10.244.2.1@n2", "10.244.2.2@n2"] {
@@ -250,7 +246,7 @@ async fn d13_a_flow_whose_real_server_came_back_and_left_meanwhile_is_forgotten_
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_a_stop_waits_for_flows_but_not_for_ever() {
+async fn d13_a_stop_waits_for_flows_for_a_limited_time() {
     let mut agent = serving_dns().await;
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     agent.reconciler.finish_forgetting().await;
@@ -261,7 +257,7 @@ async fn d13_a_stop_waits_for_flows_but_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
+async fn t01_failed_flow_deletions_are_retried() {
     let mut agent = serving_dns().await;
     agent.world().forget_fails = Some(FlowDeletionError::Kernel("no answer".to_owned()));
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
@@ -279,7 +275,7 @@ async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pain_16_without_what_deletes_flows_the_agent_ends_and_no_stop_waits_for_it() {
+async fn pain_16_without_the_flow_thread_the_agent_exits_and_a_stop_does_not_wait() {
     let mut agent = serving_dns().await;
     agent.world().forget_fails = Some(FlowDeletionError::ThreadLost);
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
@@ -299,11 +295,11 @@ async fn pain_16_without_what_deletes_flows_the_agent_ends_and_no_stop_waits_for
 }
 
 #[tokio::test(start_paused = true)]
-async fn d8_flows_that_are_forgotten_end_no_back_off_of_another_failure() {
+async fn d8_deleted_flows_do_not_end_the_backoff_of_another_failure() {
     let mut agent = serving_dns().await;
     let refused = "ipvsadm -a -u 10.96.0.10:53 -r 10.244.2.9:53 -m -w 1";
     agent.world().faults = vec![(refused.to_owned(), Fault::Refused); 100];
-    // With each change a real server goes, and its flows; the new one is always refused.
+    // Each change removes a real server and its flows. The kernel always refuses the new one.
     agent
         .apply([slice("dns", DNS, &["10.244.2.9@n2", "10.244.2.3@n2"])])
         .await;
@@ -322,7 +318,7 @@ async fn d8_flows_that_are_forgotten_end_no_back_off_of_another_failure() {
     assert_eq!(forgotten.count(), 3, "{journal:?}");
 }
 
-/// A Service with a thousand real servers, the `round`th of them.
+/// A Service with a thousand real servers, different in each `round`.
 async fn roll(agent: &mut Loop, round: usize) {
     let pods: Vec<String> = (0..1_000)
         .map(|pod| format!("10.{}.{}.{}@n2", 128 + round, pod / 250, pod % 250))
@@ -348,7 +344,7 @@ async fn d8_a_long_rolling_update_leaves_idle_real_servers_until_additions_pause
     assert_eq!(
         weightless(&agent),
         2_000,
-        "the others would make additions dear"
+        "more deletions would make additions expensive"
     );
     agent.journal();
     roll(&mut agent, 2).await;
@@ -363,7 +359,7 @@ async fn d8_a_long_rolling_update_leaves_idle_real_servers_until_additions_pause
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_a_restart_takes_away_what_an_update_left_behind() {
+async fn d9_a_restart_deletes_what_an_update_left() {
     let shared = Shared::default();
     let mut agent = Loop::over(&shared);
     agent.start(vec![service("web", "10.96.0.10", TCP)]).await;
@@ -382,7 +378,7 @@ async fn d9_a_restart_takes_away_what_an_update_left_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_a_healthy_endpoint_that_is_no_longer_chosen_has_no_deadline_until_it_goes_away() {
+async fn d9_a_healthy_endpoint_that_is_not_chosen_has_no_deadline_until_it_is_gone() {
     let mut agent = Loop::over(&Shared::default());
     let both = ["10.244.1.1@n1", "10.244.2.1@n2"];
     let web = service("web", "10.96.0.10", TCP);

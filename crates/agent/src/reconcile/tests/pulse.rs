@@ -1,4 +1,4 @@
-//! What the loop says of itself to health checks and metrics.
+//! Tests the state of the loop for health checks and metrics.
 
 use cluster::event::Event;
 use cluster::object::Object;
@@ -13,7 +13,7 @@ fn pending(agent: &Loop) -> (u64, u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kp_mx_05_and_06_changes_are_pending_until_a_pass_has_taken_them_up() {
+async fn kp_mx_05_and_06_changes_are_pending_until_a_pass_processes_them() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     assert_eq!(pending(&agent), (0, 0));
@@ -28,7 +28,7 @@ async fn kp_mx_05_and_06_changes_are_pending_until_a_pass_has_taken_them_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kp_hc_02_a_node_that_leaves_or_is_unknown_gets_no_traffic_from_outside() {
+async fn kp_hc_02_a_node_that_leaves_or_is_unknown_gets_no_external_traffic() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     let eligible = |agent: &Loop| agent.handle.pulse().node_eligible;
@@ -45,5 +45,5 @@ async fn kp_hc_02_a_node_that_leaves_or_is_unknown_gets_no_traffic_from_outside(
     agent.journal();
     agent.apply([Object::Node(leaving)]).await;
     assert_eq!(eligible(&agent), Some(false));
-    assert_eq!(agent.journal(), [""; 0], "what it serves goes on");
+    assert_eq!(agent.journal(), [""; 0], "it still serves");
 }

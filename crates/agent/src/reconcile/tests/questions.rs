@@ -1,4 +1,4 @@
-//! What the loop answers to those who ask.
+//! Tests the answers of the loop to queries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,7 +38,7 @@ async fn questions_are_answered_page_by_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
+async fn an_explanation_has_this_node_and_the_warnings_of_the_input() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web()).await;
     let warning = |object: &str| Warning {
@@ -58,21 +58,21 @@ async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
         warnings: vec![warning("web"), warning("other")],
         skipped: BTreeMap::new(),
     }));
-    let told = |agent: &Loop| {
+    let shown = |agent: &Loop| {
         let view = agent.reconciler.case_of("web").explain().unwrap().remove(0);
         let codes = view.warnings.into_iter().map(|one| one.code);
         (view.node.unwrap().known, codes.collect::<Vec<_>>())
     };
     assert_eq!(
-        told(&agent),
+        shown(&agent),
         (false, vec!["Field".to_owned(), "NodeUnknown".to_owned()])
     );
     agent.apply([node("n1", "192.168.0.1")]).await;
-    assert_eq!(told(&agent), (true, vec!["Field".to_owned()]));
+    assert_eq!(shown(&agent), (true, vec!["Field".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_reported_follows_the_decisions() {
+async fn the_report_follows_the_decisions() {
     let mut agent = Loop::over(&Shared::default());
     let drain = Drain {
         generation: 7,
@@ -99,13 +99,13 @@ async fn what_is_reported_follows_the_decisions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_wakes_nobody_whether_all_is_well_or_something_fails() {
+async fn a_query_wakes_no_reader_with_or_without_failures() {
     for fails in [false, true] {
         let mut agent = Loop::over(&Shared::default());
         agent.world().table_refusals = fails.then_some(0);
         agent.start(web()).await;
-        let told = timeout(SECOND, agent.handle.changed()).await;
-        assert!(told.is_ok(), "the start");
+        let woken = timeout(SECOND, agent.handle.changed()).await;
+        assert!(woken.is_ok(), "the start");
         assert_eq!(agent.handle.pulse().oldest_pending.is_some(), fails);
         let (reply, _answer) = oneshot::channel();
         agent
@@ -117,7 +117,7 @@ async fn an_answer_wakes_nobody_whether_all_is_well_or_something_fails() {
     }
 }
 
-/// What `diff` would show, or why it cannot.
+/// The output of `diff`, or why there is none.
 async fn planned(agent: &mut Loop) -> Result<Vec<String>, String> {
     let (reply, answer) = oneshot::channel();
     agent.reconciler.answer(Question::Plan(reply)).await;
@@ -126,7 +126,7 @@ async fn planned(agent: &mut Loop) -> Result<Vec<String>, String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_deletes_nothing_for_want_of_input() {
+async fn a_plan_deletes_nothing_if_input_is_missing() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut again = Loop::over(&shared);
@@ -143,7 +143,7 @@ async fn a_plan_deletes_nothing_for_want_of_input() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_names_a_policy_is_in_the_overview_whatever_the_policy_selects() {
+async fn a_service_that_names_a_policy_is_in_the_overview() {
     let mut agent = Loop::over(&Shared::default());
     let mut objects = vec![service("plain", "10.96.0.1", TCP)];
     let Object::Service(mut named) = service("named", "10.96.0.2", TCP) else {
@@ -156,9 +156,9 @@ async fn a_service_that_names_a_policy_is_in_the_overview_whatever_the_policy_se
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_of_the_findings_of_one_service_a_few_are_logged_and_the_others_counted() {
+async fn d13_a_few_findings_of_one_service_are_logged_and_the_others_counted() {
     let mut agent = Loop::over(&Shared::default());
-    // The first has it; the others repeat it.
+    // The first one is logged; the others repeat it.
     agent
         .start(vec![service("web", "10.96.0.10", &["80/TCP"; 5_001])])
         .await;

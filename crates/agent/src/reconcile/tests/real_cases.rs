@@ -1,4 +1,4 @@
-//! The fake kernel passes the cases that the real one passes in a guest.
+//! Runs the cases of the real kernel on the fake one.
 
 use std::future::{Ready, ready};
 
@@ -7,7 +7,7 @@ use topology_core::scheduler::Scheduler;
 use super::cases;
 use super::fake::Shared;
 
-/// Two handles of one empty table.
+/// Two handles to one empty table.
 fn open() -> Ready<(Shared, Shared)> {
     let shared = Shared::default();
     ready((shared.clone(), shared))

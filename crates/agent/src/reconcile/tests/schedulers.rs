@@ -1,4 +1,4 @@
-//! A scheduler that the kernel does not have, and one that comes later.
+//! Tests schedulers that the kernel does not have, or gets later.
 
 use cluster::object::Object;
 use topology_core::policy::{AnnotationChoice, from_annotations};
@@ -9,7 +9,7 @@ use super::fake::Shared;
 use super::script::{Loop, service, slice};
 use crate::node_warning::Topic;
 
-/// A Service that asks for a scheduler.
+/// A Service that requests a scheduler.
 fn asking(name: &str, ip: &str, scheduler: &str) -> Object {
     let Object::Service(mut asking) = service(name, ip, TCP) else {
         unreachable!("a Service was made");
@@ -25,7 +25,7 @@ fn asking(name: &str, ip: &str, scheduler: &str) -> Object {
     Object::Service(asking)
 }
 
-/// A Service that asks for `mh`, and one that asks for nothing.
+/// A Service that requests `mh`, and one that requests none.
 fn hashed_and_plain() -> Vec<Object> {
     vec![
         asking("hashed", "10.96.0.10", "mh"),
@@ -54,7 +54,7 @@ fn warnings(agent: &Loop) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d12_a_scheduler_that_is_missing_gives_way_to_wrr_in_the_same_pass() {
+async fn d12_wrr_replaces_a_missing_scheduler_in_the_same_pass() {
     let shared = Shared::default();
     shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
     let mut agent = Loop::over(&shared);
@@ -79,7 +79,7 @@ async fn d12_a_scheduler_that_is_missing_gives_way_to_wrr_in_the_same_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d12_a_scheduler_that_comes_later_is_used_from_the_next_check_on() {
+async fn d12_a_scheduler_that_is_loaded_later_is_used_after_the_next_check() {
     let shared = Shared::default();
     shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
     let mut agent = Loop::over(&shared);
@@ -91,7 +91,7 @@ async fn d12_a_scheduler_that_comes_later_is_used_from_the_next_check_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d12_a_missing_scheduler_that_no_service_asks_for_any_more_is_forgotten() {
+async fn d12_a_missing_scheduler_without_a_service_is_dropped() {
     let plain = service("hashed", "10.96.0.10", TCP);
     for deleted in [false, true] {
         let shared = Shared::default();
@@ -110,7 +110,7 @@ async fn d12_a_missing_scheduler_that_no_service_asks_for_any_more_is_forgotten(
         shared.0.borrow_mut().lacking.clear();
         agent.check().await;
         assert_eq!(agent.journal(), [""; 0], "it is never tried");
-        // It is refused again, and falls back again, for who asks for it now.
+        // It is refused again, and the Service that requests it now gets the fallback.
         shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
         agent.apply([asking("plain", "10.96.0.11", "mh")]).await;
         assert_eq!(warnings(&agent).len(), 1);
@@ -119,7 +119,7 @@ async fn d12_a_missing_scheduler_that_no_service_asks_for_any_more_is_forgotten(
 }
 
 #[tokio::test(start_paused = true)]
-async fn d13_a_check_asks_for_one_missing_scheduler_and_for_each_in_turn() {
+async fn d13_each_check_tries_one_missing_scheduler_in_turn() {
     let shared = Shared::default();
     let names = [Scheduler::Mh, Scheduler::Sh, Scheduler::Dh];
     shared.0.borrow_mut().lacking.extend(names);

@@ -1,4 +1,4 @@
-//! Short ways to say what the cluster holds and to run the loop without files.
+//! Helpers that describe a cluster in few words and run the loop without files.
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -29,12 +29,12 @@ pub(super) struct Loop {
     pub(super) reconciler: Reconciler<Shared, Shared>,
     pub(super) shared: Shared,
     pub(super) handle: state::AgentHandle,
-    /// What is asked through the handle, for a loop that runs.
+    /// The queries through the handle, for a loop that runs.
     pub(super) questions: mpsc::Receiver<state::Question>,
 }
 
 impl Loop {
-    /// A loop that has just been started and has seen nothing.
+    /// A new loop without input.
     pub(super) fn over(shared: &Shared) -> Self {
         Self::with(shared, |_| {})
     }
@@ -57,7 +57,7 @@ impl Loop {
         };
         change(&mut config);
         let booted = *(shared.0.borrow_mut().booted).get_or_insert_with(Instant::now);
-        // The batch of the process before went with it.
+        // The batch of the previous process ended with it.
         shared.0.borrow_mut().forgetting = None;
         let parts = Parts {
             kernel: shared.clone(),
@@ -78,14 +78,14 @@ impl Loop {
         }
     }
 
-    /// Reads the kernel's table, as is done while the cluster's first list is on its way.
+    /// Reads the kernel's table, as during the first list of the cluster.
     pub(super) async fn read_kernel(&mut self) {
         while self.reconciler.initial_read.is_partly_read() {
             self.reconciler.read_on().await;
         }
     }
 
-    /// Says what the cluster holds, all of it, and starts.
+    /// Sends all objects of the cluster and starts.
     pub(super) async fn start(&mut self, objects: Vec<Object>) {
         self.start_with(objects, Completeness::Whole).await;
     }
@@ -100,7 +100,7 @@ impl Loop {
         self.reconciler.publish();
     }
 
-    /// Says one thing without acting on it.
+    /// Sends one event without a pass.
     pub(super) fn say(&mut self, event: Event) {
         self.reconciler.absorb(Batch {
             events: vec![event],
@@ -108,7 +108,7 @@ impl Loop {
         });
     }
 
-    /// Says a change and acts on it.
+    /// Sends changes and runs a pass.
     pub(super) async fn apply(&mut self, objects: impl IntoIterator<Item = Object>) {
         for object in objects {
             self.say(Event::Apply(object));
@@ -123,7 +123,7 @@ impl Loop {
         self.reconciler.publish();
     }
 
-    /// Lets time pass and does what is due, until nothing is.
+    /// Moves time forward and does what is due, until nothing is.
     pub(super) async fn settle(&mut self, for_milliseconds: u64) {
         let until = self.reconciler.now() + for_milliseconds;
         while let Some(due) = self.reconciler.agenda.next().filter(|due| *due <= until) {

@@ -1,4 +1,5 @@
-//! Before the first pass: nothing is written, and health tells if the first pass does not come.
+//! Tests the time before the first pass: nothing is written, and health detects a first pass that
+//! does not come.
 
 use std::future::pending;
 use std::time::Duration;
@@ -45,7 +46,7 @@ async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known()
 }
 
 #[tokio::test(start_paused = true)]
-async fn pain_16_a_source_that_ends_ends_the_loop() {
+async fn pain_16_the_end_of_the_source_ends_the_loop() {
     let shared = Shared::default();
     let mut agent = Loop::over(&shared);
     let (_asks, questions) = mpsc::channel(1);
@@ -60,7 +61,7 @@ async fn pain_16_a_source_that_ends_ends_the_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_list_is_complete() {
+async fn d8_unreadable_tables_cause_no_write_before_the_first_list_is_complete() {
     let mut agent = Loop::over(&populated().await);
     agent.world().tables_unreadable = true;
     agent.read_kernel().await;
@@ -78,7 +79,7 @@ async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_lis
 }
 
 #[tokio::test(start_paused = true)]
-async fn t03_tables_that_cannot_be_read_make_nothing_written_before_the_addresses_are_known() {
+async fn t03_unreadable_tables_cause_no_write_before_the_addresses_are_known() {
     let mut agent = Loop::over(&populated().await);
     agent.world().tables_unreadable = true;
     agent.world().addresses_unreadable = true;
@@ -89,8 +90,7 @@ async fn t03_tables_that_cannot_be_read_make_nothing_written_before_the_addresse
 }
 
 #[tokio::test(start_paused = true)]
-async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_though_the_kernel_is_populated()
- {
+async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_on_a_populated_kernel() {
     let shared = populated().await;
     shared.0.borrow_mut().addresses_unreadable = true;
     let Loop {
@@ -136,7 +136,7 @@ async fn only_a_pass_or_a_whole_comparison_counts_as_one() {
     let passed = |agent: &Loop| agent.handle.pulse().last_pass;
     let first = passed(&agent);
     assert!(first.is_some());
-    // Whether the tables are read is asked again and again.
+    // Each poll finds the tables unread.
     agent.world().table_polls = 3;
     agent.settle(1_000).await;
     assert_eq!(passed(&agent), first);

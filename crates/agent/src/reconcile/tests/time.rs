@@ -1,4 +1,4 @@
-//! What time alone changes: drains that ramp and expire.
+//! Tests changes over time: drains that ramp and expire.
 
 use cluster::object::Object;
 use topology_core::model::Drain;
@@ -50,12 +50,12 @@ async fn a_drain_ramps_down_and_ends_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decision_that_no_longer_depends_on_time_is_not_asked_again() {
+async fn a_decision_that_no_longer_depends_on_time_is_not_resolved_again() {
     let mut agent = Loop::over(&Shared::default());
     let mut all = vec![node("n1", "192.168.1.1"), node("n2", "192.168.1.2")];
     all.extend(web());
     agent.start(all).await;
-    // What the tables hold was read beside the first pass.
+    // The tables were read during the first pass.
     agent.settle(100).await;
     let drain = drain(&agent);
     agent.apply([drain.clone()]).await;
@@ -70,9 +70,9 @@ async fn a_decision_that_no_longer_depends_on_time_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_calendar_that_is_set_right_is_followed_at_the_next_check() {
-    // By a calendar that is ahead the drain is over.
-    for (ahead, told) in [(3_600_000, [1, 1]), (0, [1, 0])] {
+async fn a_corrected_clock_is_used_at_the_next_check() {
+    // With a clock that is ahead, the drain is over.
+    for (ahead, expected) in [(3_600_000, [1, 1]), (0, [1, 0])] {
         let mut agent = Loop::over(&Shared::default());
         let mut drain = drain(&agent);
         if let Object::Drain(drain) = &mut drain {
@@ -82,7 +82,7 @@ async fn a_calendar_that_is_set_right_is_followed_at_the_next_check() {
         let mut all = vec![node("n1", "192.168.1.1"), node("n2", "192.168.1.2"), drain];
         all.extend(web());
         agent.start(all).await;
-        assert_eq!(weights(&agent), told);
+        assert_eq!(weights(&agent), expected);
         agent.check().await;
         assert_eq!(weights(&agent), [1, 0]);
     }

@@ -1,4 +1,4 @@
-//! What the file of `--config` asks for after the start (KP-ST-04).
+//! Watches the file of `--config` after the start (KP-ST-04).
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use tokio::time::sleep;
 
 use crate::args::AgentArgs;
 
-/// How often the file is read. A kubelet takes up to a minute to bring a changed `ConfigMap` to a pod.
+/// Interval of reads. Kubelet takes up to a minute to update a `ConfigMap` in a pod.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Waits until the file and the flags `given` no longer make `effective`. Returns the reason to exit, so that kubelet or
-/// systemd starts the process again. Reports a file that cannot be used once, and waits until it can.
+/// Waits until the file and the flags `given` no longer result in `effective`. Returns the reason
+/// to exit, so that kubelet or systemd restarts the process. Reports an invalid file once, and
+/// waits until it is valid.
 pub async fn wait(given: &AgentArgs, effective: &AgentArgs) -> String {
     // A pipe can be read only once.
     let Some(path) = given.config.as_ref().filter(|path| path.is_file()) else {
@@ -21,18 +22,18 @@ pub async fn wait(given: &AgentArgs, effective: &AgentArgs) -> String {
         sleep(PERIOD).await;
         let mut asked = given.clone();
         match asked.configure() {
-            // At the second look it is not half written any more.
+            // An unchanged second read means that the file is written completely.
             Ok(_) if asked == *effective || asked != last => (told, last) = (None, asked),
             Ok(_) => {
                 return format!(
-                    "--config: {}: it asks for something else now; this agent has to be started again for that",
+                    "--config: {}: the settings changed; the agent exits, to start with the new ones",
                     path.display()
                 );
             }
             Err(failure) => {
                 let words = failure.message();
                 if told.as_ref() != Some(&words) {
-                    tracing::warn!("{words}; what was read at the start stays in force");
+                    tracing::warn!("{words}; the settings read at the start stay in force");
                     told = Some(words);
                 }
             }
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn kp_st_04_what_asks_for_something_else_is_a_reason_to_end_and_nothing_else_is() {
+    async fn kp_st_04_only_changed_settings_are_a_reason_to_exit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.conf");
         let write = |lines: &str| fs::write(&path, format!("{HEAD}{lines}")).unwrap();
@@ -77,19 +78,16 @@ mod tests {
         write("# The same in other words.\nipvs:\n  scheduler: wlc\n");
         assert!(goes_on().await);
         write("ipvs: {scheduler: 'W L C'}\n");
-        assert!(goes_on().await, "what cannot be used");
+        assert!(goes_on().await, "an invalid file");
         fs::remove_file(&path).unwrap();
-        assert!(goes_on().await, "what is not there");
+        assert!(goes_on().await, "a missing file");
         write("ipvs: {scheduler: sh}\n");
         let why = waiting.await;
-        assert!(
-            why.contains("config.conf: it asks for something else"),
-            "{why}"
-        );
+        assert!(why.contains("config.conf: the settings changed"), "{why}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_file_nothing_ends() {
+    async fn without_a_file_it_waits_forever() {
         let given = arguments(&[]);
         timeout(100 * PERIOD, wait(&given, &given))
             .await

@@ -1,4 +1,4 @@
-//! Every text of every view is made hostile, and what is printed stays what the program meant to print.
+//! Hostile text in every field of every view must not control the terminal.
 
 use agent_api::status::StatusView;
 use agent_api::view::ExplainView;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::output::server::Detail;
 use crate::output::{print, stages, summary};
 
-/// A title for the window, a cleared screen, a forged row, reversed text, a second forged row.
+/// A window title, a cleared screen, a forged row, reversed text, and a second forged row.
 const ATTACK: &str =
     "x\u{1b}]0;owned\u{7}\u{1b}[2J\nforged row\r\u{202e}desrever\u{2028}forged\u{9b}2J";
 
@@ -68,7 +68,7 @@ fn status() -> StatusView {
     serde_json::from_value(hostile(view)).unwrap()
 }
 
-/// Nothing hidden is left once our own colours are taken away, and no line begins with what was forged.
+/// Without colours, no control character is left and no line begins with the forged text.
 #[track_caller]
 fn harmless(text: &str) {
     let colours = ["0", "1", "2", "31", "32", "33", "39"];
@@ -83,12 +83,12 @@ fn harmless(text: &str) {
 }
 
 #[test]
-fn no_text_from_a_cluster_can_command_a_terminal_or_forge_a_line_of_a_table() {
+fn no_text_from_a_cluster_can_control_a_terminal_or_forge_a_table_row() {
     for width in [Some(80), Some(200), None] {
         for detail in [Detail::Planned, Detail::Live, Detail::Wide] {
             harmless(&summary::status(&status(), detail, width));
         }
-        // `forged row` is words of a sentence, so a narrow terminal may wrap there.
+        // A narrow terminal may wrap before `forged row`, because the words are part of a sentence.
         let text = stages::text(&[explained()], width.filter(|width| *width > 80));
         harmless(&text);
     }

@@ -1,4 +1,4 @@
-//! The tables as people see them, in a narrow and a wide terminal.
+//! Tables in a narrow and a wide terminal.
 
 use agent_api::view::{LevelView, NoteView, PolicyView, ServerKernelView};
 
@@ -113,7 +113,7 @@ fn a_live_table_has_bars_where_there_is_room() {
 }
 
 #[test]
-fn a_wide_table_takes_what_it_needs_and_tells_why() {
+fn a_wide_table_has_any_width_and_shows_reasons() {
     insta::assert_snapshot!(plain(&[cart()], Detail::Wide, 80));
 }
 
@@ -149,7 +149,7 @@ fn long_node_names_are_cut_and_ipv6_addresses_are_not() {
 }
 
 #[test]
-fn a_server_that_takes_nobody_and_one_that_failed_say_so() {
+fn a_refusing_and_a_failed_server_say_so() {
     let mut server = cart();
     server.real_servers.clear();
     server.persistence_seconds = 10_800;

@@ -19,12 +19,13 @@ pub(crate) const ANNOTATIONS: &str = "service.kubernetes.io/topology-";
 /// The older annotation; if present, its value decides.
 const OLDER: &str = "service.kubernetes.io/topology-aware-hints";
 
-/// The newer one.
+/// The newer annotation.
 const NEWER: &str = "service.kubernetes.io/topology-mode";
 
 impl Edit {
-    /// Writes the hints for another `spec.trafficDistribution`, including endpoints that [`Edit::scale`] added.
-    /// `written` are the annotations of a Service that begin with [`ANNOTATIONS`]. The last of several values counts.
+    /// Writes the hints for another `spec.trafficDistribution`, including endpoints that
+    /// [`Edit::scale`] added. `written` are the annotations of a Service that begin with
+    /// [`ANNOTATIONS`]. The last of several values counts.
     ///
     /// # Errors
     /// The Service does not exist, or one of its annotations overrides the field.
@@ -60,7 +61,7 @@ fn wanted(service: &ObjectName, written: &Written, value: &str) -> Result<HintMo
     let field = Some(value).filter(|value| !value.is_empty());
     match HintMode::of(value_of(OLDER), value_of(NEWER), field) {
         HintMode::Auto => Err(Failure::input(format_args!(
-            "--set: Service {service}: its annotation {} counts before trafficDistribution, so nothing changes; remove the annotation from the input first",
+            "--set: Service {service}: its annotation {} overrides trafficDistribution, so nothing changes; remove the annotation from the input first",
             value_of(OLDER).map_or(NEWER, |_value| OLDER)
         ))),
         wanted @ (HintMode::SameZone | HintMode::SameNode | HintMode::Nothing) => Ok(wanted),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_that_counts_before_the_field_is_named() {
+    fn an_annotation_that_overrides_the_field_is_named() {
         let auto = |key: &str| vec![(key.to_owned(), "Auto".to_owned())];
         for key in [OLDER, NEWER] {
             let refused = hinted(&[SAME_ZONE], None, &auto(key)).unwrap_err();

@@ -1,9 +1,9 @@
-//! The page is safe to open: nothing from the input becomes markup, nothing is loaded.
+//! The page is safe to open: text from the input is escaped, and the page loads nothing.
 
 use super::*;
 
 #[test]
-fn what_comes_from_the_input_cannot_become_markup() {
+fn text_from_the_input_is_escaped() {
     assert_eq!(escape("<b>&\"'"), "&lt;b&gt;&amp;&quot;&#39;");
 }
 

@@ -13,14 +13,13 @@ use crate::output::bar::bar;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 
-/// Endpoints with a bar; more are counted.
+/// Endpoints with a bar; the others are counted.
 const DRAWN: usize = 60;
 /// Columns of a bar for an even split.
 const EVEN: usize = 8;
 /// The maximum of bars.
 const LONGEST: usize = 24;
 
-/// The whole output.
 pub(super) fn text(flow: &FlowView, width: Option<usize>) -> String {
     let changed = flow.states.changed.is_some();
     let sorted = sorted(flow, changed);

@@ -1,4 +1,4 @@
-//! Asking one Node of a group is asking each of them, in random clusters under random policies.
+//! Resolving one Node of a group gives the result of all its Nodes: random clusters and policies.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::super::flow::{Flow, flows};
 use super::super::group::{Client, Group, Grouping};
 use super::super::node_zones::NodeZones;
 
-/// What a Service may ask, as annotations.
+/// Annotations of the Service.
 const POLICIES: [&str; 12] = [
     "weights: 'node=60,example.com/rack=20,zone=15,*=5'",
     "weights: 'example.com/host=60,example.com/rack=20,*=20'",
@@ -28,7 +28,7 @@ const POLICIES: [&str; 12] = [
     "scheduler: mh, weights: 'example.com/rack=99,*=1'",
 ];
 
-/// What else is in the cluster.
+/// Other objects in the cluster.
 const OBJECTS: [&str; 5] = [
     "",
     "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {name: d}\n\
@@ -41,7 +41,8 @@ const OBJECTS: [&str; 5] = [
      spec: {mode: Balanced, enforcement: Override, levels: [{key: zone}, {key: example.com/rack}, {any: true}], guard: {demand: AllocatableCPU}}\n",
 ];
 
-/// Zone, rack and CPU of each Node (a rack of 0 is no label), and the Node of each endpoint (255 is unknown).
+/// Zone, rack (0: no label) and CPU of each Node; Node (255: unknown) and readiness of each
+/// endpoint.
 type Places = (Vec<(u8, u8, u8)>, Vec<(u8, bool)>);
 
 fn snapshot((nodes, endpoints): &Places, policy: &str, objects: &str) -> Snapshot {
@@ -113,11 +114,12 @@ fn rounded(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
     (numbers, empty)
 }
 
-/// How many groups were asked, and that (but for some buckets where a scheduler `hashes`) the answers were those of each Node.
+/// Checks that groups have the results of each of their Nodes; returns the number of groups. With
+/// `hashes` some buckets may differ.
 fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
     let atlas = NodeZones::of(snapshot);
     let service = snapshot.services().next().unwrap();
-    // Unequal parts, so that a Node in the wrong group is noticed.
+    // Unequal parts, so that a Node in the wrong group changes the result.
     let parts: Vec<f64> = (1_u32..).take(atlas.nodes.len()).map(f64::from).collect();
     let groups = Grouping::default().groups(snapshot, &atlas, service, &parts);
     let alone: Vec<Group> = (atlas.nodes.iter().zip(&parts))
@@ -134,7 +136,7 @@ fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
         flows.iter().map(rounded).collect()
     };
     let (grouped, single) = (ask(&groups), ask(&alone));
-    // `mh` gives a bucket of its 4,093 to another real server where a nearer one comes first.
+    // `mh` gives one of its 4,093 buckets to another real server if a nearer one comes first.
     let buckets = parts.iter().sum::<f64>() * 1e9 / 4093.0;
     let most = if hashes { buckets * 7.0 } else { 2.0 };
     prop_assert_eq!(grouped.len(), single.len());
@@ -170,13 +172,13 @@ proptest! {
 }
 
 #[test]
-fn nodes_that_only_labels_of_their_own_tell_apart_are_asked_once_for_each_zone() {
+fn nodes_with_only_unused_label_values_are_one_group_per_zone() {
     let nodes = (0..200_u8)
         .map(|number| (number % 3, number % 50 + 1, 4))
         .collect();
     let endpoints = vec![(0, true), (51, true)];
     let policy = "weights: 'example.com/host=60,example.com/rack=20,zone=15,*=5'";
     let groups = compare(&snapshot(&(nodes, endpoints), policy, ""), false).unwrap();
-    // The two that host, six others in their racks at most, and the rest of each zone.
+    // The two Nodes with endpoints, at most six others in their racks, and the rest of each zone.
     assert!(groups <= 2 + 6 + 3, "{groups}");
 }

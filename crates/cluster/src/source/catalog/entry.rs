@@ -1,4 +1,4 @@
-//! Holds the state of one object: which files it is in, and what was reported of it.
+//! Holds the state of one object: the files that define it, and the version that was reported.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::source::parse::ObjectState;
 /// The state of one object.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// Which files write it, in the order of paths. The last one counts.
+    /// The files that define it, in the order of paths. The last one is used.
     pub(super) places: Vec<Occurrence>,
     /// The state in the last `Apply` or `Ignore`.
     pub(super) reported: Option<ObjectState>,
-    /// Whether a `Keep` came after it.
+    /// Whether a `Keep` was sent after it.
     pub(super) kept: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Occurrence {
 }
 
 impl Entry {
-    /// Puts a file's version in its place.
+    /// Stores the version of a file.
     pub(super) fn put(&mut self, place: Occurrence) {
         match self
             .places
@@ -46,7 +46,7 @@ impl Entry {
         }
     }
 
-    /// Puts a file's version in its place. Returns the event if this version counts and is news.
+    /// Stores the version of a file. Returns an event if this version is used and is new.
     pub(super) fn put_and_report(&mut self, place: Occurrence, object: Object) -> Option<Event> {
         let state = place.state;
         self.put(place);
@@ -58,7 +58,7 @@ impl Entry {
         Some(Event::Apply(object))
     }
 
-    /// Where a file writes the object.
+    /// Where `file` defines the object.
     pub(super) fn place(&self, file: &str) -> Option<&Occurrence> {
         let at = self
             .places
@@ -66,7 +66,7 @@ impl Entry {
         self.places.get(at.ok()?)
     }
 
-    /// A file does not write the object any more.
+    /// Removes the version of a file.
     pub(super) fn leave(&mut self, file: &str) {
         if let Ok(at) = self
             .places
@@ -76,17 +76,16 @@ impl Entry {
         }
     }
 
-    /// The files that write the object.
     pub(super) fn files(&self) -> impl Iterator<Item = Arc<str>> {
         self.places.iter().map(|place| Arc::clone(&place.file))
     }
 
-    /// Whether the version that counts was not reported, so that its content is needed.
+    /// Whether the version in use was not reported, so that its content is needed.
     pub(super) fn needs_content(&self) -> bool {
         self.reported != self.places.last().map(|place| place.state)
     }
 
-    /// Whether the version that counts differs from the one that was reported.
+    /// Whether the version in use differs from the reported one.
     pub(super) fn is_news(&self) -> bool {
         match self.places.last().map(|place| place.state) {
             None => true,
@@ -95,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// The event for the version that counts, if it is news.
+    /// The event for the version in use, if it is new.
     pub(super) fn report(&mut self, key: ObjectKey, objects: &mut Objects) -> Option<Event> {
         let state = self.places.last()?.state;
         match state {

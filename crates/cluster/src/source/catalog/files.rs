@@ -6,14 +6,14 @@ use crate::source::parse::{Claim, ParsedObject};
 use crate::source::text::Text;
 use crate::warning::Warning;
 
-/// How many events a batch has at most.
+/// The largest number of events in a batch.
 pub(super) const BATCH: usize = 256;
 
-/// Reads files. A trait, so that the rules are tested without a disk.
+/// Reads files. It is a trait so that tests need no disk.
 pub(crate) trait Files {
-    /// Reads a file, taking what did not change from `known`, and passes the usable objects in the
-    /// rest of it to `take` (some of them more than once if reading had to start again).
-    /// `Ok(None)` when the file does not exist.
+    /// Reads a file. Takes the unchanged parts from `known`, and passes the valid objects of the
+    /// other parts to `take` (again, if the file changed while it was read). Returns `Ok(None)` if
+    /// the file does not exist.
     fn read(
         &mut self,
         file: &Arc<str>,
@@ -26,16 +26,16 @@ pub(crate) trait Files {
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) text: Text,
-    /// Whether any content of the file was ever read.
+    /// Whether the file could ever be read.
     pub(super) was_read: bool,
-    /// Why the file's present content is not used.
+    /// Why the current content of the file is not used.
     pub(super) refused: Option<Box<Warning>>,
-    /// Objects that were removed from the file while it held an object without a kind or name.
+    /// Objects that were removed from the file while it had an object without a kind or name.
     pub(super) held: Vec<Claim>,
 }
 
 impl File {
-    /// The objects in the file, with those that are kept from an earlier content.
+    /// The objects in the file, and those that are held.
     pub(super) fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
         self.text.last_claims().chain(self.held.iter().cloned())
     }

@@ -8,22 +8,22 @@ use rustc_hash::FxHashMap;
 use crate::object::{Object, ObjectKey};
 use crate::source::parse::ParsedObject;
 
-/// What an update has brought so far.
+/// The results of an update so far.
 #[derive(Default)]
 pub(super) struct Update {
     pub(super) objects: Objects,
     /// Objects that may have changed.
     pub(super) touched: BTreeSet<ObjectKey>,
-    /// Objects of several files, whose reports may have changed.
+    /// Objects that several files define, so that the reports on these files may have changed.
     pub(super) shared: BTreeSet<ObjectKey>,
     /// Files whose report may have changed.
     pub(super) to_report: BTreeSet<Arc<str>>,
 }
 
-/// Usable objects that were read, by their key.
+/// The valid objects that were read.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    /// Of objects written more than once the last counts, by path and line.
+    /// If an object is defined more than once, the last definition by path and line.
     read: FxHashMap<ObjectKey, Delivered>,
 }
 
@@ -35,7 +35,7 @@ struct Delivered {
 }
 
 impl Objects {
-    /// Takes an object that was read from `file`.
+    /// Stores an object that was read from `file`.
     pub(super) fn put(&mut self, file: &Arc<str>, found: ParsedObject) {
         let ParsedObject {
             key,
@@ -55,12 +55,11 @@ impl Objects {
         }
     }
 
-    /// The fingerprint of the object that is here under `key`.
     pub(super) fn fingerprint(&self, key: &ObjectKey) -> Option<u64> {
         Some(self.read.get(key)?.fingerprint)
     }
 
-    /// Takes the object out, if it is the one with that fingerprint.
+    /// Removes and returns the object, if it has this fingerprint.
     pub(super) fn take(&mut self, key: &ObjectKey, fingerprint: u64) -> Option<Object> {
         if self.fingerprint(key) != Some(fingerprint) {
             return None;

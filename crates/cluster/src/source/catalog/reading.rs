@@ -16,7 +16,7 @@ use crate::source::text::Text;
 use crate::warning::Warning;
 
 impl Catalog {
-    /// Reads one file (`whole`: every part of it) and holds its objects.
+    /// Reads one file and stores its objects. With `whole`, parses the unchanged parts, too.
     pub(super) fn read_file(
         &mut self,
         name: &Arc<str>,
@@ -36,7 +36,7 @@ impl Catalog {
         self.settle(name, file, &before, result, update);
     }
 
-    /// Reads a file that was not known yet and sends its objects while reading.
+    /// Reads a new file and sends its objects while reading.
     pub(super) fn read_first(
         &mut self,
         name: &Arc<str>,
@@ -92,7 +92,7 @@ impl Catalog {
         self.settle(name, file, &before, result, update);
     }
 
-    /// Takes note of what became of reading a file that claimed `before`.
+    /// Stores the result of reading a file that defined the objects in `before`.
     fn settle(
         &mut self,
         name: &Arc<str>,
@@ -133,8 +133,8 @@ impl Catalog {
         self.files.insert(Arc::clone(name), file);
     }
 
-    /// Reads again the files with an object whose content is needed and was not read: after the last copy of an object is
-    /// removed, the copy before it counts, and its content was not kept.
+    /// Reads the files again whose objects are needed and were not read: after the last definition
+    /// of an object is removed, the one before it is used, and its content was not kept.
     pub(super) fn read_absent(&mut self, files: &mut impl Files, update: &mut Update) {
         let mut read_again = BTreeSet::new();
         loop {
@@ -162,7 +162,7 @@ impl Catalog {
         needed.collect()
     }
 
-    /// Puts what a file claims `now` in the place of what it claimed `before`.
+    /// Replaces the definitions in a file.
     fn replace_claims(
         &mut self,
         name: &Arc<str>,
@@ -187,7 +187,7 @@ impl Catalog {
         }
     }
 
-    /// Takes note of one thing that a file claims.
+    /// Stores one definition in a file.
     fn put_claim(&mut self, name: &Arc<str>, claim: Claim, update: &mut Update) {
         let Claim { key, line, state } = claim;
         let entry = self.entries.entry(key.clone()).or_default();
@@ -204,7 +204,7 @@ impl Catalog {
         }
     }
 
-    /// What a file claims, found the long way: its text is not known.
+    /// Finds the definitions in a file whose text is not known, by a search of all objects.
     fn claimed_by(&self, name: &Arc<str>) -> Vec<Claim> {
         let claims = self.entries.iter().filter_map(|(key, entry)| {
             let place = entry.place(name)?;
@@ -218,7 +218,7 @@ impl Catalog {
     }
 }
 
-/// What is in `before` and not in `text`.
+/// The objects that are in `before` and not in `text`.
 fn gone(before: &[Claim], text: &Text) -> Vec<Claim> {
     let now: FxHashSet<&ObjectKey> = text.keys().collect();
     let gone = before.iter().filter(|claim| !now.contains(&claim.key));

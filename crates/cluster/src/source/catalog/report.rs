@@ -1,4 +1,4 @@
-//! Collects the warnings about one file, its own and those about objects that are in other files, too.
+//! Collects the warnings about each file, including objects that other files define as well.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::source::parse::{Claim, ObjectState};
 use crate::warning::{Code, Warning};
 
 impl Catalog {
-    /// The reports on files, without those that have nothing to say as before.
+    /// The reports on files. An empty report is left out if the last one was empty, too.
     pub(super) fn reports(&mut self, files: BTreeSet<Arc<str>>) -> Vec<FileReport> {
         let mut reports = Vec::new();
         for file in files {
@@ -29,7 +29,7 @@ impl Catalog {
         reports
     }
 
-    /// The report on a file; an empty one when the file does not exist (any more).
+    /// The report on a file; empty if the file does not exist.
     fn report(&mut self, name: &Arc<str>) -> FileReport {
         self.named.remove(name);
         let Some(file) = self.files.get(name) else {
@@ -56,7 +56,7 @@ impl Catalog {
         }
     }
 
-    /// That an object which cannot be used any more stays as it was.
+    /// Warns that an object is no longer valid, and its last good version stays in use.
     fn stays(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
         let reported = self.entries.get(&claim.key)?.reported;
         if claim.state != ObjectState::Invalid || !matches!(reported, Some(ObjectState::Good(_))) {
@@ -65,7 +65,7 @@ impl Catalog {
         Some(last_good_stays(file, claim.line, &claim.key))
     }
 
-    /// That another file writes the object too, and counts.
+    /// Warns that another file defines the object, too, and is used.
     fn lost(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
         let entry = self.entries.get(&claim.key)?;
         let winner = entry.places.last().filter(|winner| winner.file != *file)?;
@@ -75,13 +75,14 @@ impl Catalog {
     }
 }
 
-/// How many objects of a file are named that are written again.
+/// The largest number of repeated objects that the report on one file names.
 const NAMED: usize = 20;
 
-/// How many are named of all files.
+/// The largest number of repeated objects that the reports on all files name together.
 const NAMED_IN_ALL: usize = 100;
 
-/// The first warnings of many that are alike, and how many more there are; and how many of them name an object.
+/// Keeps the first warnings of `all`, and adds one that counts the rest. Also returns the number of
+/// warnings that name an object.
 fn some(
     mut all: impl Iterator<Item = Warning>,
     most: usize,
@@ -92,23 +93,23 @@ fn some(
     let more = all.count();
     if more > 0 {
         let message = match more {
-            1 => "one more object is written again".to_owned(),
-            more => format!("{more} more objects are written again"),
+            1 => "one more object is defined again".to_owned(),
+            more => format!("{more} more objects are defined again"),
         };
         warnings.push(Warning {
             code: Code::Object,
-            ..Warning::of_file(file, 0, message, "remove one of each two")
+            ..Warning::of_file(file, 0, message, "remove one definition of each")
         });
     }
     (warnings, named)
 }
 
-/// That an object has gone from the file and is kept all the same.
+/// Warns that an object is no longer in the file, but stays in use.
 fn held(name: &Arc<str>, claim: &Claim, file: &File) -> Warning {
     let why = if file.refused.is_some() {
         "the file cannot be read"
     } else {
-        "something in the file has no kind or no name and may be what is left of it"
+        "an object in the file has no kind or no name, and may be a part of this one"
     };
     let message = format!("not in the file any more, but kept: {why}");
     Warning::of_object(name, 0, &claim.key, message, "complete the file")

@@ -15,11 +15,11 @@ pub(crate) struct Catalog {
     pub(super) files: BTreeMap<Arc<str>, File>,
     /// Every object that is in a file, or whose deletion is not reported yet.
     pub(super) entries: FxHashMap<ObjectKey, Entry>,
-    /// Objects that are in several files, which are reported after the first list.
+    /// Objects that several files define. They are reported after the first list.
     pub(super) shared: BTreeSet<ObjectKey>,
-    /// The files with objects that are too early, and when the first of these can be used.
+    /// The files with objects that are not valid yet, and when the first of these becomes valid.
     pub(super) early: BTreeMap<Arc<str>, i64>,
-    /// How many objects that are written again the report on each file names.
+    /// The number of repeated objects that the report on each file names.
     pub(super) named: BTreeMap<Arc<str>, usize>,
     /// The files whose last report was not empty.
     pub(super) remarkable: BTreeSet<Arc<str>>,

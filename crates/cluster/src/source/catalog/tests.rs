@@ -1,4 +1,4 @@
-//! Scripts: files that come, change and go, and what is told each time.
+//! Tests the events and warnings after files are added, changed and removed.
 
 mod histories;
 
@@ -24,11 +24,11 @@ struct Script {
 struct Memory {
     texts: BTreeMap<Arc<str>, String>,
     context: Context,
-    /// The files that were read, in order.
+    /// In the order of reading.
     reads: Vec<String>,
     /// How many objects were parsed.
     taken: usize,
-    /// What the next file said before it changed under the reader.
+    /// The content of the next file before it changes during the read.
     false_start: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Files for Memory {
 }
 
 impl Script {
-    /// Writes files (`None` deletes one) and returns what is told, one line each.
+    /// Writes files (`None` deletes a file). Returns a line for each event and warning.
     fn step(&mut self, files: &[(&str, Option<&str>)]) -> Vec<String> {
         for (name, text) in files {
             match text {
@@ -96,7 +96,7 @@ fn show(event: &Event) -> String {
         Event::Ignore(key, reason) => format!("ignore {key} {reason}"),
         Event::Keep(key) => format!("keep {key}"),
         Event::Begin | Event::Unread(_) | Event::Complete(_) => {
-            panic!("a catalog does not say {event:?}")
+            panic!("a catalog does not send {event:?}")
         }
     }
 }
@@ -110,7 +110,7 @@ fn node(name: &str, version: u32) -> String {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn only_differences_are_told() {
+fn only_differences_are_sent() {
     let mut script = Script::default();
     let first = node("n1", 1) + &node("n2", 1) + &node("n3", 1);
     assert_eq!(
@@ -131,7 +131,7 @@ fn only_differences_are_told() {
 }
 
 #[test]
-fn what_does_not_count_in_an_object_is_no_difference() {
+fn a_change_of_unused_fields_sends_nothing() {
     let mut script = Script::default();
     script.step(&[("a", Some(&node("n1", 1)))]);
     let annotated = node("n1", 1).replace(
@@ -142,15 +142,15 @@ fn what_does_not_count_in_an_object_is_no_difference() {
 }
 
 #[test]
-fn a_file_that_cannot_be_parsed_changes_nothing_and_says_so() {
+fn a_file_that_cannot_be_parsed_changes_nothing_and_gives_a_warning() {
     let mut script = Script::default();
     script.step(&[("a", Some(&node("n1", 1)))]);
     let broken = node("n1", 2) + "---\nkind: [\n";
-    let told = script.step(&[("a", Some(&broken))]);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let sent = script.step(&[("a", Some(&broken))]);
+    assert_eq!(sent.len(), 1, "{sent:?}");
     assert!(
-        told[0].starts_with("a:") && told[0].contains("not valid YAML"),
-        "{told:?}"
+        sent[0].starts_with("a:") && sent[0].contains("not valid YAML"),
+        "{sent:?}"
     );
     assert_eq!(script.step(&[("a", Some(&node("n1", 2)))]), ["apply n1 2"]);
 }
@@ -161,16 +161,16 @@ fn half_a_file_that_is_valid_yaml_deletes_nothing() {
     let whole = node("n1", 1) + &node("n2", 1);
     script.step(&[("a", Some(&whole))]);
     let half = node("n1", 2) + "---\napiVersion: v1\nkind: Node\nmetadata:\n";
-    let told = script.step(&[("a", Some(&half))]);
-    assert_eq!(told[0], "apply n1 2");
+    let sent = script.step(&[("a", Some(&half))]);
+    assert_eq!(sent[0], "apply n1 2");
     assert!(
-        told.iter()
+        sent.iter()
             .any(|line| line.starts_with("a: Node n2: not in the file any more, but kept")),
-        "{told:?}"
+        "{sent:?}"
     );
     assert!(
-        !told.iter().any(|line| line.starts_with("delete")),
-        "{told:?}"
+        !sent.iter().any(|line| line.starts_with("delete")),
+        "{sent:?}"
     );
     assert_eq!(
         script.step(&[("a", Some(&node("n1", 2)))]),
@@ -179,7 +179,7 @@ fn half_a_file_that_is_valid_yaml_deletes_nothing() {
 }
 
 #[test]
-fn an_object_that_becomes_invalid_stays_as_it_was_and_says_so() {
+fn an_object_that_becomes_invalid_stays_as_it_was_and_gives_a_warning() {
     let mut script = Script::default();
     let good = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: 10.0.0.1, ports: [{port: 80}]}\n";
     let bad = good.replace("port: 80", "port: 0");
@@ -187,14 +187,14 @@ fn an_object_that_becomes_invalid_stays_as_it_was_and_says_so() {
         script.step(&[("a", Some(good))]),
         ["apply Service default/s"]
     );
-    let told = script.step(&[("a", Some(&bad))]);
-    assert_eq!(told[0], "keep Service default/s");
+    let sent = script.step(&[("a", Some(&bad))]);
+    assert_eq!(sent[0], "keep Service default/s");
     let stays = "a:1: Service default/s: cannot be used as it is now; its last good version stays in use; see the other warnings about it";
-    assert!(told.iter().any(|line| line == stays), "{told:?}");
+    assert!(sent.iter().any(|line| line == stays), "{sent:?}");
     assert_eq!(
         script.step(&[("a", Some(good))]),
         NOTHING,
-        "the good version is what is in use"
+        "the good version is in use"
     );
     script.step(&[("a", Some(&bad))]);
     assert_eq!(
@@ -209,26 +209,26 @@ fn a_policy_and_a_drain_that_become_invalid_stay_as_they_were() {
     let policy = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: Hard, levels: [{key: zone}]}\n";
     let drain = "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {name: d}\nspec: {match: {key: zone, values: [b]}, expiresAt: 2025-11-22T10:00:00Z}\n";
     let good = policy.to_owned() + drain;
-    let told = script.step(&[("a", Some(&good))]);
+    let sent = script.step(&[("a", Some(&good))]);
     assert_eq!(
-        told,
+        sent,
         ["apply ClusterTopologyPolicy p", "apply TopologyDrain d"]
     );
     let bad = good
         .replace("mode: Hard", "mode: Harder")
         .replace("values: [b]", "values: []");
-    let told = script.step(&[("a", Some(&bad))]);
+    let sent = script.step(&[("a", Some(&bad))]);
     assert_eq!(
-        told[..2],
+        sent[..2],
         ["keep ClusterTopologyPolicy p", "keep TopologyDrain d"]
     );
-    let stays = told
+    let stays = sent
         .iter()
         .filter(|line| line.contains("its last good version stays in use"));
-    assert_eq!(stays.count(), 2, "{told:?}");
-    let told = script.step(&[("a", None)]);
+    assert_eq!(stays.count(), 2, "{sent:?}");
+    let sent = script.step(&[("a", None)]);
     assert_eq!(
-        told,
+        sent,
         ["delete ClusterTopologyPolicy p", "delete TopologyDrain d"]
     );
 }
@@ -250,7 +250,7 @@ fn an_invalid_object_that_was_never_good_is_named_and_can_go() {
 }
 
 #[test]
-fn a_service_that_becomes_another_proxy_s_is_told_kp_in_06() {
+fn a_service_of_another_proxy_is_ignored_kp_in_06() {
     let mut script = Script::default();
     let ours = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: 10.0.0.1, ports: [{port: 80}]}\n";
     let theirs = ours.replace(
@@ -258,9 +258,9 @@ fn a_service_that_becomes_another_proxy_s_is_told_kp_in_06() {
         "{name: s, labels: {service.kubernetes.io/service-proxy-name: x}}",
     );
     script.step(&[("a", Some(ours))]);
-    let told = script.step(&[("a", Some(&theirs))]);
+    let sent = script.step(&[("a", Some(&theirs))]);
     assert_eq!(
-        told,
+        sent,
         [
             "ignore Service default/s left to another proxy by its label service.kubernetes.io/service-proxy-name"
         ]
@@ -272,13 +272,13 @@ fn a_service_that_becomes_another_proxy_s_is_told_kp_in_06() {
 }
 
 #[test]
-fn the_last_file_by_path_counts_whenever_it_comes() {
+fn the_last_file_by_path_is_used_in_any_order_of_arrival() {
     let mut script = Script::default();
     assert_eq!(script.step(&[("b", Some(&node("n1", 2)))]), ["apply n1 2"]);
-    let told = script.step(&[("a", Some(&node("n1", 1)))]);
+    let sent = script.step(&[("a", Some(&node("n1", 1)))]);
     assert_eq!(
-        told,
-        ["a:2: Node n1: written again at b:2, which comes later and counts; remove one of the two"]
+        sent,
+        ["a:2: Node n1: defined again at b:2; the later definition is used; remove one of the two"]
     );
     assert_eq!(script.step(&[("c", Some(&node("n1", 3)))])[0], "apply n1 3");
     drop(script.catalog.list_ended());
@@ -290,24 +290,20 @@ fn the_last_file_by_path_counts_whenever_it_comes() {
 }
 
 #[test]
-fn when_the_copy_that_counts_goes_the_one_before_it_counts() {
+fn after_the_last_copy_is_deleted_the_copy_before_it_is_used() {
     let mut script = Script::default();
     let first = node("n0", 1) + &node("n1", 1);
     script.step(&[("a", Some(&first))]);
     assert_eq!(script.step(&[("b", Some(&node("n1", 2)))])[0], "apply n1 2");
     assert_eq!(script.step(&[("b", None)]), ["apply n1 1"]);
-    assert_eq!(
-        script.disk.reads,
-        ["b", "a"],
-        "its content was nowhere else"
-    );
+    assert_eq!(script.disk.reads, ["b", "a"], "its content was not kept");
     let twice = node("n2", 1) + &node("n2", 2);
     script.step(&[("c", Some(&twice))]);
     assert_eq!(script.step(&[("c", Some(&node("n2", 1)))]), ["apply n2 1"]);
 }
 
 #[test]
-fn equal_copies_are_not_told_again_when_one_goes() {
+fn equal_copies_are_not_sent_again_when_one_is_deleted() {
     let mut script = Script::default();
     script.step(&[("a", Some(&node("n1", 1))), ("b", Some(&node("n1", 1)))]);
     assert_eq!(script.step(&[("b", None)]), NOTHING);
@@ -332,15 +328,15 @@ fn an_object_that_moves_between_files_is_not_deleted_in_between() {
 fn lines_in_warnings_follow_the_text() {
     let mut script = Script::default();
     let bad = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: x}\n";
-    let told = script.step(&[("a", Some(&(node("n1", 1) + bad)))]);
+    let sent = script.step(&[("a", Some(&(node("n1", 1) + bad)))]);
     assert!(
-        told[2].starts_with("a:8: Node n2: metadata.labels"),
-        "{told:?}"
+        sent[2].starts_with("a:8: Node n2: metadata.labels"),
+        "{sent:?}"
     );
-    let told = script.step(&[("a", Some(&("# new\n".to_owned() + &node("n1", 1) + bad)))]);
+    let sent = script.step(&[("a", Some(&("# new\n".to_owned() + &node("n1", 1) + bad)))]);
     assert!(
-        told[0].starts_with("a:9: Node n2: metadata.labels"),
-        "{told:?}"
+        sent[0].starts_with("a:9: Node n2: metadata.labels"),
+        "{sent:?}"
     );
 }
 
@@ -356,26 +352,26 @@ fn a_file_never_read_makes_the_list_partial_until_it_is() {
     assert_eq!(
         script.catalog.completeness(),
         Completeness::Whole,
-        "what was in it is known"
+        "its last content is known"
     );
 }
 
 #[test]
-fn a_first_reading_that_had_to_begin_anew_leaves_nothing_behind() {
+fn a_first_reading_that_starts_again_leaves_nothing_behind() {
     let mut script = Script::default();
     script.disk.false_start = Some(node("n1", 1) + &node("n2", 1));
-    let told = script.step(&[("a", Some(&node("n1", 2)))]);
+    let sent = script.step(&[("a", Some(&node("n1", 2)))]);
     assert_eq!(
-        told,
+        sent,
         ["apply n1 1", "apply n2 1", "apply n1 2", "delete Node n2"]
     );
 }
 
 #[test]
-fn what_a_broken_file_said_is_taken_back() {
+fn objects_of_a_broken_file_are_deleted_again() {
     let mut script = Script::default();
-    let told = script.step(&[("a", Some(&(node("n1", 1) + "---\n[")))]);
-    assert_eq!(told[..2], ["apply n1 1", "delete Node n1"]);
+    let sent = script.step(&[("a", Some(&(node("n1", 1) + "---\n[")))]);
+    assert_eq!(sent[..2], ["apply n1 1", "delete Node n1"]);
     assert_eq!(script.step(&[("a", Some(&node("n1", 1)))]), ["apply n1 1"]);
 }
 
@@ -388,11 +384,11 @@ fn after_the_first_list_new_files_are_compared_as_one() {
         script.step(&[("a", Some(&node("n1", 1))), ("b", None)]),
         NOTHING
     );
-    let told = script.step(&[("c", Some(&(node("n3", 1) + "---\n[")))]);
+    let sent = script.step(&[("c", Some(&(node("n3", 1) + "---\n[")))]);
     assert_eq!(
-        told.len(),
+        sent.len(),
         1,
-        "a broken file says nothing but that: {told:?}"
+        "a broken file gives only a warning: {sent:?}"
     );
 }
 
@@ -412,16 +408,16 @@ fn only_the_parts_that_changed_are_parsed_again() {
 }
 
 #[test]
-fn d13_objects_that_are_written_again_are_named_up_to_twenty_and_then_counted() {
+fn d13_up_to_twenty_repeated_objects_are_named_and_the_rest_counted() {
     let mut script = Script::default();
     let many: String = (0..500)
         .map(|number| node(&format!("n{number}"), 1))
         .collect();
     let twice = many.clone() + &many;
-    let told = script.step(&[("a", Some(&twice))]);
-    let again: Vec<&String> = told
+    let sent = script.step(&[("a", Some(&twice))]);
+    let again: Vec<&String> = sent
         .iter()
-        .filter(|line| line.contains("written again"))
+        .filter(|line| line.contains("defined again"))
         .collect();
     assert_eq!(again.len(), 21, "{again:?}");
     assert!(
@@ -431,7 +427,7 @@ fn d13_objects_that_are_written_again_are_named_up_to_twenty_and_then_counted() 
 }
 
 #[test]
-fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
+fn d13_many_files_with_one_object_take_linear_time() {
     const FILES: usize = 3000;
     let mut script = Script::default();
     let began = std::time::Instant::now();
@@ -446,11 +442,11 @@ fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
         .into_iter()
         .flat_map(|report| report.warnings)
         .collect();
-    assert_eq!(warnings.len(), FILES - 1, "the last counts");
+    assert_eq!(warnings.len(), FILES - 1, "the last is used");
     let named = warnings.iter().filter(|one| one.subject.key().is_some());
     assert_eq!(named.count(), 100);
     assert!(warnings.iter().all(|one| one.code == Code::Object));
-    // All at once, and all gone.
+    // All files in one update, then all deleted.
     let all: Vec<(&str, Option<&str>)> = files.iter().map(|name| (&**name, Some(&*text))).collect();
     assert!(script.step(&all).len() < FILES, "reports, and no event");
     let all: Vec<(&str, Option<&str>)> = files.iter().map(|name| (&**name, None)).collect();

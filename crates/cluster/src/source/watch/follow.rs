@@ -1,4 +1,4 @@
-//! The following thread: bursts of file system messages in, batches of events out.
+//! The thread that follows files: turns bursts of file system messages into batches of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,25 +18,26 @@ use crate::source::disk::Disk;
 use crate::source::place::{self, Listing, Stamp};
 use crate::warning::Warning;
 
-/// How often to look at files whose folder cannot be watched.
+/// How often to check files whose folder cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
 
-/// How often files with objects that are too early are looked at, at most and at least: clocks may be set.
+/// The shortest and longest wait before files with objects that are too early are read again. The
+/// longest is bounded because a clock may be set.
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(60);
 
-/// Follows one path. Its methods return `None` when nobody listens any more.
+/// Follows one path. Its methods return `None` after the receiver of the batches was dropped.
 pub(super) struct FileFollower<'a> {
     given: &'a Path,
     lookout: Lookout,
     batches: mpsc::Sender<Batch>,
     catalog: Catalog,
     disk: Disk,
-    /// The files that exist, as they were when they were read.
+    /// The existing files, as of their last read.
     stamps: BTreeMap<Arc<str>, Stamp>,
-    /// The last `Complete` that was told.
+    /// The last `Complete` that was sent.
     told: Option<Completeness>,
-    /// What was said of folders and of the path as a whole.
+    /// The last reports on folders and on the path as a whole.
     remarks: BTreeMap<Arc<str>, FileReport>,
     poll: Option<Duration>,
 }
@@ -61,7 +62,7 @@ impl<'a> FileFollower<'a> {
         }
     }
 
-    /// Reads everything, then follows the changes until nobody listens any more.
+    /// Reads everything, then follows the changes.
     pub(super) fn run(&mut self, signals: &Receiver<Signal>) -> Option<()> {
         self.send(Event::Begin.into())?;
         self.look_at_all()?;
@@ -73,7 +74,7 @@ impl<'a> FileFollower<'a> {
         None
     }
 
-    /// For how long nothing may be looked at: folders that cannot be watched, and objects that become usable.
+    /// The longest wait for a message, if a folder cannot be watched or an object becomes valid.
     fn longest_wait(&self) -> Option<Duration> {
         let due = self.catalog.due_at().zip(self.disk.now());
         let due = due.map(|(at, now)| {
@@ -83,7 +84,7 @@ impl<'a> FileFollower<'a> {
         self.poll.into_iter().chain(due).min()
     }
 
-    /// Reads the files again in which an object can be used that was too early.
+    /// Reads the files again in which an object that was too early is valid now.
     fn read_due(&mut self) -> Option<()> {
         let due = self.disk.now().map(|now| self.catalog.due(now));
         match due {
@@ -134,8 +135,13 @@ impl<'a> FileFollower<'a> {
         warnings.extend(listing.warnings);
         if listing.files.is_empty() && self.told.is_none() && warnings.is_empty() {
             let message =
-                "no file in this folder ends in .yaml, .yml or .json yet; waiting for one";
-            warnings.push(Warning::of_file(&self.given_name(), 0, message, "add one"));
+                "no file in this folder ends in .yaml, .yml or .json yet; waiting for a file";
+            warnings.push(Warning::of_file(
+                &self.given_name(),
+                0,
+                message,
+                "add a file",
+            ));
         }
         self.remark(warnings)?;
         let gone = self
@@ -155,7 +161,7 @@ impl<'a> FileFollower<'a> {
         self.complete()
     }
 
-    /// Lists until every folder was watched before it was listed.
+    /// Lists again until every folder was watched before it was listed.
     fn list(&mut self, warnings: &mut Vec<Warning>) -> io::Result<Listing> {
         loop {
             let listing = place::list(self.given)?;
@@ -167,7 +173,7 @@ impl<'a> FileFollower<'a> {
         }
     }
 
-    /// Takes note of how files are now and says which of them are not as they were read.
+    /// Stores the stamps of files and returns the files that changed since they were read.
     fn note(&mut self, now: BTreeMap<Arc<str>, Option<Stamp>>) -> BTreeSet<Arc<str>> {
         let mut changed = BTreeSet::new();
         for (name, stamp) in now {
@@ -182,9 +188,9 @@ impl<'a> FileFollower<'a> {
         changed
     }
 
-    /// Reads files and tells what changed. Files are compared all together, so that an object that
-    /// moves from one to another does not go in between; only the first reading, of which nothing
-    /// is used before its end, takes them one by one to hold less at a time.
+    /// Reads files and sends the changes. Compares all files together, so that an object that moves
+    /// to another file is not deleted in between. Only the first time, when nothing is used before
+    /// the end, takes files one by one, to hold less in memory.
     fn read(&mut self, changed: BTreeSet<Arc<str>>) -> Option<()> {
         if self.told.is_some() {
             return self.read_together(changed);
@@ -203,7 +209,7 @@ impl<'a> FileFollower<'a> {
         listens
     }
 
-    /// Tells that the first full reading has ended, or that its last gap was filled.
+    /// Sends `Complete` after the first full read, and after the last unreadable file was read.
     fn complete(&mut self) -> Option<()> {
         let completeness = match self.told {
             Some(Completeness::Whole) => return Some(()),
@@ -223,7 +229,7 @@ impl<'a> FileFollower<'a> {
         self.send(Event::Complete(completeness).into())
     }
 
-    /// Says what is to be said of folders and of the path, and takes back what was said before.
+    /// Sends the new reports on folders and on the path, and clears those that no longer apply.
     fn remark(&mut self, warnings: Vec<Warning>) -> Option<()> {
         let mut now: BTreeMap<Arc<str>, FileReport> = BTreeMap::new();
         for warning in warnings {
@@ -247,15 +253,15 @@ impl<'a> FileFollower<'a> {
         })
     }
 
-    /// Whether what has gone is a folder with files in it. Then its files may be elsewhere (a
-    /// file system that was unmounted), and nobody deleted them one by one.
+    /// Whether the missing path was a folder with files. Then its file system may be unmounted, so
+    /// its objects are not deleted.
     fn given_was_a_folder(&self) -> bool {
         !self.stamps.is_empty() && !self.stamps.contains_key(&self.given_name())
     }
 
     fn missing(&self, error: &io::Error) -> Warning {
         let message = if self.given_was_a_folder() {
-            format!("{error}; what was in this folder stays in use until it is back")
+            format!("{error}; the last content of this folder stays in use until it is back")
         } else {
             format!("{error}; waiting for it")
         };
@@ -271,7 +277,7 @@ impl<'a> FileFollower<'a> {
         self.given.to_string_lossy().into()
     }
 
-    /// Hands a batch over, waiting while the consumer is busy. Empty ones are not worth it.
+    /// Sends a batch, unless it is empty. Waits while the channel is full.
     fn send(&mut self, batch: Batch) -> Option<()> {
         if batch.events.is_empty() && batch.reports.is_empty() {
             return Some(());

@@ -1,4 +1,4 @@
-//! Which folders the operating system watches for us, and what its messages are about.
+//! Watches folders, and finds out what each message of the operating system is about.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,30 +13,30 @@ use crate::source::ReadError;
 use crate::source::place::{is_hidden, is_yaml};
 use crate::warning::Warning;
 
-/// Watches folders, one by one: a folder is watched before it is listed, so that nothing is missed
+/// Watches folders one by one. A folder is watched before it is listed, so that no change is missed
 /// between the two.
 pub(super) struct Lookout {
     watcher: RecommendedWatcher,
     /// The path as the user gave it.
     given: PathBuf,
-    /// The same path from the root of the file system, links not followed.
+    /// The same path as an absolute path, with symbolic links.
     root: PathBuf,
     watched: BTreeSet<PathBuf>,
 }
 
-/// What a message is about.
+/// The subject of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// The content of this file, by the name that the user would give it.
+    /// The content of this file, by the name that the user would give.
     File(Arc<str>),
-    /// Something that decides which files there are.
+    /// The list of files.
     Listing,
-    /// Nothing that is read.
+    /// A file that is not read.
     Nothing,
 }
 
 impl Lookout {
-    /// Prepares to watch what is at `given`.
+    /// Prepares to watch `given`; watches no folder yet.
     pub(super) fn new(given: &Path, signals: Sender<Signal>) -> Result<Self, ReadError> {
         let fail = |message: String| ReadError::Watch {
             path: given.to_owned(),
@@ -44,7 +44,7 @@ impl Lookout {
         };
         let root = std::path::absolute(given).map_err(|error| fail(error.to_string()))?;
         let handler = move |event| {
-            // When nobody receives any more, the watcher is about to be dropped.
+            // If the receiver is gone, the watcher is dropped soon.
             if let Some(signal) = Signal::of(event) {
                 drop(signals.send(signal));
             }
@@ -59,8 +59,8 @@ impl Lookout {
         })
     }
 
-    /// Watches the folders that decide what is at the root, whether it exists or not: the folder
-    /// around it (or the nearest one that exists), and those that hold links on the way to it.
+    /// Watches the folders that affect the root even if it does not exist: its nearest parent that
+    /// exists, and each folder with a symbolic link on the way to it.
     pub(super) fn watch_surroundings(&mut self) -> Vec<Warning> {
         let exists = |path: &&Path| path.is_dir();
         let mut folders: BTreeSet<PathBuf> = self
@@ -79,9 +79,9 @@ impl Lookout {
         self.watch(&folders).1
     }
 
-    /// Watches folders and says whether one of them was not watched before.
+    /// Watches folders. Returns whether one of them was not watched before.
     ///
-    /// Folders that were are watched again: another folder may have taken their place.
+    /// Watches known folders again, because another folder may have replaced them.
     pub(super) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> (bool, Vec<Warning>) {
         let mut any_new = false;
         let mut warnings = Vec::new();
@@ -89,7 +89,7 @@ impl Lookout {
             let path = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
             match self.watcher.watch(&path, RecursiveMode::NonRecursive) {
                 Ok(()) => any_new |= self.watched.insert(path),
-                // It has gone since it was listed; the message about that is on its way.
+                // The folder was deleted after it was listed; a message about that follows.
                 Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {}
                 Err(error) => warnings.push(not_watched(folder, &error)),
             }
@@ -97,15 +97,15 @@ impl Lookout {
         (any_new, warnings)
     }
 
-    /// What a message about `path` is about. `is_known` tells whether a file was read.
+    /// The meaning of a message about `path`. `is_known` returns whether a file was read.
     pub(super) fn meaning(&self, path: &Path, is_known: impl Fn(&str) -> bool) -> Meaning {
         if self.root.starts_with(path) && path != self.root {
             return Meaning::Listing;
         }
         let found = fs::symlink_metadata(path);
         let Some(name) = self.name(path) else {
-            // Next to the root only links matter, which may be on the way to what is read;
-            // anything else that is watched holds the target of a link.
+            // Next to the root, only symbolic links can be on the way to a file that is read.
+            // Every other watched folder holds the target of a link.
             let beside_root = path.parent() == self.root.parent();
             let is_link = found.is_ok_and(|metadata| metadata.is_symlink());
             return if beside_root && !is_link {
@@ -145,10 +145,10 @@ impl Lookout {
 fn not_watched(folder: &Path, error: &notify::Error) -> Warning {
     let name: Arc<str> = folder.to_string_lossy().into();
     let message = format!(
-        "changes in this folder are looked for every few seconds only: {}",
+        "this folder is checked for changes only every few seconds: {}",
         level_name(error)
     );
-    Warning::of_file(&name, 0, message, "see above")
+    Warning::of_file(&name, 0, message, "")
 }
 
 fn level_name(error: &notify::Error) -> String {

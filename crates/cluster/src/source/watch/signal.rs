@@ -1,4 +1,4 @@
-//! What the operating system says about files, and how long to wait for more of it.
+//! Collects the operating system's messages about files into bursts, and decides how long to wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,58 +8,56 @@ use std::time::{Duration, Instant};
 use notify::EventKind;
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 
-/// Quiet time after every writer has closed its file or put another one in its place.
+/// Quiet time after every writer has closed or replaced its file.
 const SETTLED: Duration = Duration::from_millis(5);
-/// Quiet time after something that may be the first half of a change: a file was deleted or made.
+/// Quiet time after a file was deleted or created, which may be the first half of a change.
 const UNSETTLED: Duration = Duration::from_millis(100);
-/// Quiet time while a file is being written to: half a file is not worth hurrying for.
+/// Quiet time while a program writes to a file, because half a file is of no use.
 const WRITING: Duration = Duration::from_secs(1);
-/// After so long what is there is read, even if the changes do not end.
+/// After this time, files are read even if the changes do not end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same while a file is being written to.
+/// The same while a program writes to a file.
 const PATIENCE_WHILE_WRITING: Duration = Duration::from_secs(10);
 
-/// One message to the following thread.
+/// One message to the thread that follows files.
 #[derive(Debug)]
 pub(super) enum Signal {
-    /// Something happened to these paths.
+    /// These paths changed.
     Touched {
-        /// The entries of the watched folders that it happened to.
+        /// Entries of the watched folders.
         paths: Vec<PathBuf>,
-        /// Whether more is to be expected.
         phase: Phase,
     },
-    /// Messages were lost; anything may have happened.
+    /// Messages were lost, so any path may have changed.
     Lost,
-    /// Nobody listens any more.
+    /// The receiver of the batches was dropped.
     Stop,
 }
 
-/// How far a change has come.
+/// The progress of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Whoever did it has finished.
+    /// The change has ended.
     Settled,
-    /// It may be one of several steps.
+    /// More steps may follow.
     Unsettled,
-    /// A file was written to and is still open.
+    /// A program wrote to a file and has it still open.
     Writing,
 }
 
-/// Everything that happened in one burst.
+/// All changes in one burst.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Burst {
-    /// What was touched.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// Whether anything else may have been touched too.
+    /// Whether messages were lost, so that other paths may have changed, too.
     pub(super) lost: bool,
-    /// What may not be finished.
+    /// Changes that may not have ended.
     unfinished: BTreeMap<PathBuf, Phase>,
 }
 
 impl Signal {
-    /// The signal for a message of the operating system; nothing for those that change nothing,
-    /// such as a file that was opened.
+    /// The signal for a message of the operating system. `None` if nothing changed, for example if
+    /// a file was opened.
     pub(super) fn of(event: notify::Result<notify::Event>) -> Option<Self> {
         let Ok(event) = event else {
             return Some(Self::Lost);
@@ -81,9 +79,9 @@ impl Signal {
     }
 }
 
-/// Waits for something to happen and then for it to be over. `None` means stop.
+/// Waits for a change and then for its end. `None` means stop.
 ///
-/// With `poll`, silence of that length counts as something that may have happened.
+/// With `poll`, handles a silence of that length like lost messages.
 pub(super) fn burst(signals: &Receiver<Signal>, poll: Option<Duration>) -> Option<Burst> {
     let mut burst = Burst::default();
     burst.add(first(signals, poll)?)?;
@@ -130,7 +128,7 @@ impl Burst {
         Some(())
     }
 
-    /// How long to wait for more after the last signal, and after the first.
+    /// How long to wait after the last signal, and after the first.
     fn waits(&self) -> (Duration, Duration) {
         if self.unfinished.is_empty() {
             (SETTLED, PATIENCE)
@@ -161,7 +159,7 @@ mod tests {
         }
     }
 
-    /// A burst after these signals, and how long it waits for more.
+    /// A burst after these signals, and how long it waits.
     fn after(signals: Vec<Signal>) -> (Burst, Duration) {
         let mut burst = Burst::default();
         for signal in signals {
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_change_is_not_waited_on() {
+    fn a_finished_change_does_not_wait() {
         let (burst, quiet) = after(vec![
             touched("a", Phase::Writing),
             touched("a", Phase::Settled),
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_written_to_is_waited_for_whatever_else_is_finished() {
+    fn an_open_file_waits_although_other_files_are_finished() {
         let (_, quiet) = after(vec![
             touched("a", Phase::Writing),
             touched("b", Phase::Settled),
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_half_of_a_replacement_is_waited_on_a_little() {
+    fn the_first_half_of_a_replacement_waits_a_little() {
         let (burst, quiet) = after(vec![
             touched("a", Phase::Unsettled),
             touched("b", Phase::Settled),
@@ -209,18 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_holds_everything_that_comes_at_once() {
+    fn a_burst_holds_all_signals_that_come_at_once() {
         let (sender, receiver) = channel();
         sender.send(touched("a", Phase::Settled)).unwrap();
         sender.send(Signal::Lost).unwrap();
         let burst = burst(&receiver, None).unwrap();
         assert!(burst.lost && burst.paths.len() == 1);
         drop(sender);
-        assert_eq!(
-            super::burst(&receiver, None),
-            None,
-            "nobody is left to say anything"
-        );
+        assert_eq!(super::burst(&receiver, None), None, "the sender is dropped");
     }
 
     #[test]
@@ -238,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart_by_what_may_follow() {
+    fn messages_have_a_phase_by_what_may_follow() {
         let phase = |kind| match Signal::of(Ok(notify::Event::new(kind)))? {
             Signal::Touched { phase, .. } => Some(phase),
             other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! Followed with a small API server that answers as it is told.
+//! Following an API server with scripted lists.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// The lists that the server has, one after the other, of which the last one stays; and how often it was asked for one.
+/// The lists that the server sends in turn (the last one repeats), and the number of list requests.
 type Lists = Arc<Mutex<(Vec<Value>, usize)>>;
 
-/// A list as pages only, and a watch that has expired until the last list is given out.
+/// Answers a list in pages only, and a watch with 410 until the last list was sent.
 async fn answer(State(lists): State<Lists>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
     if query.contains("sendInitialEvents") {
@@ -24,13 +24,13 @@ async fn answer(State(lists): State<Lists>, request: Request) -> Response {
     }
     let is_last = {
         let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let (lists, asked) = &mut *lists;
+        let (lists, requests) = &mut *lists;
         if !query.contains("watch") {
-            let list = lists.get(*asked).or_else(|| lists.last()).cloned();
-            *asked += 1;
+            let list = lists.get(*requests).or_else(|| lists.last()).cloned();
+            *requests += 1;
             return axum::Json(list).into_response();
         }
-        *asked >= lists.len()
+        *requests >= lists.len()
     };
     if is_last {
         std::future::pending::<()>().await;
@@ -62,8 +62,8 @@ async fn connection(lists: &[Value]) -> Connection {
     Connection::open(&access).await.unwrap()
 }
 
-/// The names in each list that the loop hears of, until one has none.
-async fn heard(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
+/// The names in each list that the loop receives, until a list is empty.
+async fn listed_names(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
     let (sender, mut updates) = mpsc::channel(8);
     let following = tokio::spawn(follow(connection, Collection::Nodes, confirm, sender));
     let mut all: Vec<Vec<String>> = Vec::new();
@@ -76,10 +76,10 @@ async fn heard(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
     all
 }
 
-/// An API server that has lost its etcd answers with a list that is complete and empty.
+/// An API server that has lost its etcd sends a complete and empty list.
 #[tokio::test]
-async fn nodes_that_an_empty_list_lacks_go_when_a_second_list_lacks_them_too() {
+async fn nodes_are_removed_when_a_second_list_is_empty_too() {
     let connection = connection(&[nodes(&["n1", "n2"]), nodes(&[])]).await;
-    let heard = heard(connection, Duration::from_millis(300)).await;
-    assert_eq!(heard, [vec!["n1", "n2"], vec!["n1", "n2"], vec![]]);
+    let lists = listed_names(connection, Duration::from_millis(300)).await;
+    assert_eq!(lists, [vec!["n1", "n2"], vec!["n1", "n2"], vec![]]);
 }

@@ -9,10 +9,8 @@ use super::super::write::Name;
 use super::service::ServiceHints;
 use super::slice::{Author, Group, Slice, Written};
 
-/// The state of the hints of one Service and family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HintState {
-    /// The Service asks for no hints.
     Unasked,
     /// Hints by CPU are being written.
     Dealing,
@@ -27,7 +25,7 @@ pub(super) enum HintState {
 }
 
 impl HintState {
-    /// The state without another writer; `done`: whether every slice has the desired hints.
+    /// The state without another writer; `done`: every slice has the desired hints.
     fn of(asked: HintMode, event: Option<&HintEvent>, done: bool) -> Self {
         match (asked, event) {
             (HintMode::Nothing, _) => Self::Unasked,
@@ -41,19 +39,17 @@ impl HintState {
     }
 }
 
-/// The desired hints of one Service and family.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) state: HintState,
     /// Why the Service is left to another writer, if it is.
     pub(super) left: Option<String>,
-    /// The Event to record, the first time.
+    /// The Event to record when the state changes.
     pub(super) event: Option<HintEvent>,
-    /// Slices whose endpoints change.
+    /// Slices and their new endpoints.
     pub(super) changes: Vec<(Name, Vec<Value>)>,
 }
 
-/// What a decision depends on, besides the slices themselves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'h> {
     pub(super) services: &'h BTreeMap<Name, ServiceHints>,
@@ -81,7 +77,7 @@ impl Known<'_> {
         } else {
             asked
         };
-        // Without a request only our own hints are removed.
+        // Without a request the allocator gets only slices with our hints, to remove these.
         let ours = slices
             .iter()
             .filter(|(name, slice)| wanted != HintMode::Nothing || self.is_ours(name, slice));
@@ -91,11 +87,11 @@ impl Known<'_> {
         };
         let before = self.was_dealt(group, asked, slices);
         let event = reconcile(wanted, zones, group.1, before, &mut hinted);
-        let other = |(name, slice): &(&Name, &Slice)| {
+        let change = |(name, slice): &(&Name, &Slice)| {
             let new = hinted.update.iter().find(|new| *new.name == *name.1)?;
             Some(((*name).clone(), slice.with(new)?))
         };
-        let changes: Vec<_> = slices.iter().filter_map(other).collect();
+        let changes: Vec<_> = slices.iter().filter_map(change).collect();
         let state = if left.is_some() {
             HintState::Left
         } else {
@@ -109,7 +105,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether we wrote the hints of a slice.
+    /// Whether the hints of a slice are ours.
     fn is_ours(&self, name: &Name, slice: &Slice) -> bool {
         let written = || self.written.get(name);
         match slice.author {
@@ -119,7 +115,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether the present hints, or the last ones, are hints by CPU.
+    /// Whether the current hints are hints by CPU: by the last look, or else by the slices.
     fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.states.get(group) {
@@ -128,7 +124,6 @@ impl Known<'_> {
         }
     }
 
-    /// Why a Service is left to another writer, if it is.
     fn why_left(
         &self,
         group: &Group,
@@ -138,16 +133,16 @@ impl Known<'_> {
         if asked == HintMode::Nothing {
             return None;
         }
-        let now = || {
+        let found = || {
             slices
                 .iter()
                 .find_map(|(name, slice)| self.other_writer(name, slice))
         };
-        self.left.get(group).cloned().or_else(now)
+        self.left.get(group).cloned().or_else(found)
     }
 
     fn other_writer(&self, name: &Name, slice: &Slice) -> Option<String> {
-        let does = match slice.author {
+        let action = match slice.author {
             Author::Kubernetes(_) => "manages",
             Author::Declared(_) => "has applied the endpoints of",
             Author::Other(_) if slice.is_hinted() && !self.is_ours(name, slice) => {
@@ -156,6 +151,6 @@ impl Known<'_> {
             Author::Us | Author::Other(_) => return None,
         };
         let by = slice.author.name();
-        Some(format!("{by} {does} EndpointSlice {}", name.1))
+        Some(format!("{by} {action} EndpointSlice {}", name.1))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads which hints a Service asks for.
+//! Reads which hints a Service requests.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,9 +6,8 @@ use topology_core::hints::HintMode;
 
 use super::super::value::text;
 
-/// The older annotation, whose value decides where it is present.
+/// The older annotation, which takes precedence.
 const OLDER: &str = "/metadata/annotations/service.kubernetes.io~1topology-aware-hints";
-/// The newer one.
 const NEWER: &str = "/metadata/annotations/service.kubernetes.io~1topology-mode";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

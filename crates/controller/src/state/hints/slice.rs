@@ -1,4 +1,4 @@
-//! Reads a slice of another writer, and the last writer of its endpoints.
+//! Reads slices of other writers, and the last writer of their endpoints.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use topology_core::model::{Family, Hints};
 use super::super::value::{list, name, number, put, text};
 use super::super::write::{MANAGER, Name};
 
-/// Controllers of Kubernetes that write all of their slices themselves.
+/// Controllers of Kubernetes; they write all fields of their slices.
 const THEIRS: [&str; 2] = [
     "endpointslice-controller.k8s.io",
     "endpointslicemirroring-controller.k8s.io",
@@ -20,7 +20,6 @@ const SERVICE_NAME: &str = "/metadata/labels/kubernetes.io~1service-name";
 /// The Service and the address family of slices that are hinted together.
 pub(super) type Group = (Name, Family);
 
-/// An `EndpointSlice`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slice {
     service: Name,
@@ -34,22 +33,19 @@ pub(super) struct Slice {
 /// The last writer of the endpoints of a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Author {
-    /// This program.
     Us,
-    /// A controller of Kubernetes, which may write them at any time.
+    /// A controller of Kubernetes, which may overwrite the endpoints at any time.
     Kubernetes(String),
-    /// A writer that has declared all of them, by server-side apply.
+    /// A writer that declared all endpoints by server-side apply.
     Declared(String),
     /// Another writer; empty if unknown.
     Other(String),
 }
 
-/// A write of ours on a slice.
+/// A write of this program on a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// The endpoints of the request.
     asked: Vec<Value>,
-    /// The response of the API server.
     answer: Slice,
 }
 
@@ -79,7 +75,6 @@ impl Author {
         }
     }
 
-    /// The name for messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Us => MANAGER,
@@ -95,7 +90,7 @@ impl Author {
 }
 
 impl Slice {
-    /// The slice, if it holds addresses of a Service.
+    /// Reads a slice; `None` if it has no IP addresses or no Service.
     pub(super) fn read(object: &Value) -> Option<Self> {
         let family = match text(object, "/addressType") {
             "IPv4" => Family::V4,
@@ -117,12 +112,11 @@ impl Slice {
         (self.service.clone(), self.family)
     }
 
-    /// Whether any endpoint has hints.
     pub(super) fn is_hinted(&self) -> bool {
         !hints_of(&self.endpoints).is_empty()
     }
 
-    /// Converts it for the allocator.
+    /// Converts to the input of the allocator.
     pub(super) fn to_hint(&self, name: &str) -> hints::HintedSlice {
         hints::HintedSlice {
             name: name.into(),
@@ -130,7 +124,7 @@ impl Slice {
         }
     }
 
-    /// Its endpoints with the hints of `hinted`, if they differ.
+    /// The endpoints with the hints of `hinted`, if any hint differs.
     pub(super) fn with(&self, hinted: &hints::HintedSlice) -> Option<Vec<Value>> {
         let pairs = || self.endpoints.iter().zip(&hinted.members);
         let differ = |(old, new): (&Value, &HintedEndpoint)| member(old).hints != new.hints;
@@ -146,12 +140,12 @@ impl Written {
         Self { asked, answer }
     }
 
-    /// Whether `slice` is the response to a write of `endpoints`, so that the same write changes nothing.
+    /// Whether the same write of `endpoints` would change nothing.
     pub(super) fn is_answer_to(&self, endpoints: &[Value], slice: &Slice) -> bool {
         self.asked == endpoints && self.answer.generation == slice.generation
     }
 
-    /// Whether the next write, by another writer, changed our hints and nothing else.
+    /// Whether the next write came from another writer and changed only our hints.
     pub(super) fn is_undone_by(&self, slice: &Slice) -> bool {
         let answer = &self.answer;
         slice.author != Author::Us
@@ -160,15 +154,16 @@ impl Written {
             && bare(&slice.endpoints) == bare(&answer.endpoints)
     }
 
-    /// Whether we wrote every hint on `slice`.
+    /// Whether every hint on `slice` is ours.
     pub(super) fn is_kept_by(&self, slice: &Slice) -> bool {
         let ours = hints_of(&self.answer.endpoints);
         let theirs = hints_of(&slice.endpoints);
-        theirs.iter().all(|one| ours.get(one.0) == Some(one.1))
+        theirs
+            .iter()
+            .all(|(address, hints)| ours.get(address) == Some(hints))
     }
 }
 
-/// Hints by address.
 fn hints_of(endpoints: &[Value]) -> BTreeMap<&str, Hints> {
     let hinted = endpoints.iter().filter_map(|endpoint| {
         let hints = member(endpoint).hints?;
@@ -181,13 +176,13 @@ fn hints_of(endpoints: &[Value]) -> BTreeMap<&str, Hints> {
 fn bare(endpoints: &[Value]) -> Vec<String> {
     let bare = endpoints
         .iter()
-        .map(|one| hint(one.clone(), None).to_string());
+        .map(|endpoint| hint(endpoint.clone(), None).to_string());
     let mut bare: Vec<String> = bare.collect();
     bare.sort_unstable();
     bare
 }
 
-/// Converts an endpoint for the allocator. Like kube-proxy, it takes an endpoint without the condition `ready` as ready.
+/// Like kube-proxy, treats an endpoint without the condition `ready` as ready.
 fn member(endpoint: &Value) -> HintedEndpoint {
     let own = |path: &str| {
         let found = endpoint.pointer(path).and_then(Value::as_str);
@@ -195,7 +190,7 @@ fn member(endpoint: &Value) -> HintedEndpoint {
     };
     let names = |path: &str| {
         let all = list(endpoint, path).iter();
-        all.map(|one| text(one, "/name").into()).collect()
+        all.map(|name| text(name, "/name").into()).collect()
     };
     let hints = Hints {
         zones: names("/hints/forZones"),
@@ -212,7 +207,6 @@ fn member(endpoint: &Value) -> HintedEndpoint {
     }
 }
 
-/// The endpoint with these hints.
 fn hint(mut endpoint: Value, hints: Option<&Hints>) -> Value {
     if let Some(fields) = endpoint.as_object_mut() {
         fields.remove("hints");

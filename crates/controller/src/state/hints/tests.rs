@@ -1,14 +1,14 @@
-//! What is written on slices and what is not, beside managers that keep hints, lose them, and write their own.
+//! Hints on slices, with managers that keep hints, drop them, or write their own.
 
+mod events;
 mod fake;
-mod leaving;
+mod foreign;
 mod random;
-mod telling;
 mod writing;
 
 use fake::{
-    DISABLED, ENABLED, Fake, asking, bare, endpoint, endpoints, hinted, of_slices, service,
-    settled, words,
+    DISABLED, ENABLED, Fake, bare, endpoint, endpoints, hinted, mode_annotation, reasons, service,
+    settled, slice_writes,
 };
 use serde_json::json;
 

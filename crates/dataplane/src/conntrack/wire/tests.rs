@@ -95,7 +95,7 @@ fn d13_many_ports_are_listed_by_address_or_by_protocol_alone() {
 }
 
 #[test]
-fn whatever_is_cut_off_is_refused_not_misread() {
+fn truncated_messages_are_refused() {
     let whole = bytes(LISTED_V4);
     for length in 0..whole.len() {
         if let Some(entry) = parse(&whole[..length]) {

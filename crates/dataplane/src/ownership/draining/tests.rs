@@ -103,10 +103,10 @@ fn deadlines_of_another_boot_are_void() {
 fn history_is_dropped_when_it_outgrows_the_deadlines() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
-    let stands = deadline(9, Some(9));
+    let remaining = deadline(9, Some(9));
     for until in 0..3_000 {
         let changes = [deadline(1, Some(until)), deadline(1, None)];
-        let mut held = std::iter::once(stands);
+        let mut held = std::iter::once(remaining);
         record
             .save(&changes, &mut held, &CrashPoint::new(None))
             .unwrap();
@@ -114,11 +114,11 @@ fn history_is_dropped_when_it_outgrows_the_deadlines() {
     let left = text(directory.path()).lines().count();
     assert!((2..2_000).contains(&left), "{left}");
     let (_, deadlines) = reopen(directory.path());
-    assert_eq!(held(&deadlines), [stands]);
+    assert_eq!(held(&deadlines), [remaining]);
 }
 
 #[test]
-fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_them_all() {
+fn after_a_failure_no_old_deadline_stays_and_the_next_change_writes_all() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
     save(&mut record, &[deadline(1, Some(1_000))]);
@@ -181,7 +181,7 @@ fn read(text: &str) -> BTreeMap<IpAddr, u64> {
 
 proptest! {
     #[test]
-    fn d9_a_kill_in_the_middle_of_a_line_loses_that_line_alone(
+    fn d9_a_kill_in_the_middle_of_a_line_loses_that_line_only(
         changes in drains(),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -194,7 +194,7 @@ proptest! {
 
     /// Every end is a line of its own, so a lost line does not pass the deadline of an earlier drain to a later one.
     #[test]
-    fn d9_a_damaged_line_changes_nothing_else_and_brings_no_deadline_forward(
+    fn d9_a_damaged_line_affects_no_other_and_shortens_no_deadline(
         changes in drains(),
         at in any::<prop::sample::Index>(),
         byte in 0..60_usize,
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_file_holds_it_is_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_file_content_is_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let text = String::from_utf8_lossy(&bytes);
         let text = format!("{HEADER}{BOOT}\n{text}");
         prop_assert_eq!(Deadlines::parse(&text, BOOT).held, BTreeMap::new());

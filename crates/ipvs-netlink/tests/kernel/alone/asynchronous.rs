@@ -51,7 +51,7 @@ fn every_option_is_written_and_read() {
 }
 
 #[test]
-fn failures_are_those_commands_alone() {
+fn a_failure_affects_its_command_only() {
     block_on(async {
         let mut client = AsyncClient::open().await.unwrap();
         execute(&mut client, &many(100)).await;
@@ -105,7 +105,7 @@ async fn give_up(future: impl Future) {
 }
 
 #[test]
-fn a_dropped_future_does_not_disturb_what_follows() {
+fn a_dropped_future_does_not_disturb_later_calls() {
     block_on(async {
         let mut client = AsyncClient::open().await.unwrap();
         execute(&mut client, &many(2000)).await;

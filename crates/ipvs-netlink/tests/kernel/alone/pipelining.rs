@@ -41,7 +41,7 @@ fn two_thousand_destinations_of_one_service_are_written_and_read() {
 }
 
 #[test]
-fn failures_among_thousands_are_those_commands_alone() {
+fn failures_among_thousands_affect_their_commands_only() {
     let mut client = Client::open().unwrap();
     execute(&mut client, &many(1000));
     let mut commands = many(3000);
@@ -101,7 +101,7 @@ impl Source for Commands {
 }
 
 #[test]
-fn lost_answers_are_unknown_outcomes_and_the_connection_goes_on() {
+fn lost_answers_are_unknown_outcomes_and_the_connection_continues() {
     let mut client = Client::open().unwrap();
     let mut options = Options::default();
     options.receive_buffer = 1;
@@ -141,7 +141,7 @@ fn a_dump_is_whole_although_the_receive_buffer_is_the_smallest() {
 
 /// A dump that was abandoned half-way would make the next one fail with `EBUSY`.
 #[test]
-fn a_dump_that_was_given_up_does_not_disturb_what_follows() {
+fn an_abandoned_dump_does_not_disturb_later_calls() {
     let mut client = Client::open().unwrap();
     execute(&mut client, &many(2000));
     let mut connection = Connection::open(NetlinkProtocol::GENERIC, &Options::default()).unwrap();

@@ -45,7 +45,7 @@ fn changed_services_and_destinations_are_read_by_ipvsadm() {
 }
 
 #[test]
-fn a_changed_service_keeps_no_flag_that_was_not_asked_for() {
+fn a_changed_service_keeps_no_flag_that_was_not_requested() {
     let mut client = Client::open().unwrap();
     let web = tcp("10.96.0.10:80");
     let with_flags = Service::new(web, "sh")
@@ -62,7 +62,7 @@ fn a_changed_service_keeps_no_flag_that_was_not_asked_for() {
 }
 
 #[test]
-fn deletions_and_a_flush_leave_what_they_should() {
+fn deletions_and_a_flush_keep_other_objects() {
     link();
     let mut client = Client::open().unwrap();
     let (web, other) = (tcp("10.96.0.10:80"), tcp("10.96.0.11:80"));
@@ -88,7 +88,7 @@ fn deletions_and_a_flush_leave_what_they_should() {
 }
 
 #[test]
-fn what_ipvsadm_cannot_say_is_kept_by_the_kernel_all_the_same() {
+fn values_that_ipvsadm_cannot_express_are_kept_by_the_kernel() {
     link();
     let mut client = Client::open().unwrap();
     let web = tcp("10.96.0.10:80");

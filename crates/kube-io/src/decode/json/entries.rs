@@ -1,17 +1,17 @@
-//! The entries of a JSON object in their order, each key once, in time that grows with their number alone.
-//! Whoever writes the keys may choose them, so they are hashed with a secret.
+//! Collects the entries of a JSON object in order, each key once, in linear time. A user may choose
+//! the keys, so the hash has a random seed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// So many keys are compared one by one; nearly every object has fewer.
+/// Up to this number, keys are compared one by one. Nearly every object has fewer.
 const FEW: usize = 16;
 
-/// Keys with their values. Of a key that comes twice the last value counts, at the place of the first.
+/// Keys with their values. If a key comes twice, the last value replaces the first one.
 #[derive(Debug)]
 pub(super) struct Entries<K, V> {
     list: Vec<(K, V)>,
-    /// Where each key is, once there are many.
+    /// The index of each key; empty while there are few.
     places: HashMap<K, usize>,
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     thread_local!(static COMPARED: Cell<u64> = const { Cell::new(0) });
 
-    /// A key that counts how often it is compared.
+    /// A key that counts its comparisons.
     #[derive(Debug, Clone)]
     struct Counted(u32);
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_key_that_comes_twice_the_last_value_counts_where_the_first_was() {
+    fn the_last_value_of_a_repeated_key_is_in_the_place_of_the_first() {
         for many in [3, 100] {
             let mut entries = Entries::default();
             for key in 0..many {

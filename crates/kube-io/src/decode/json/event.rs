@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 use crate::decode::error::DecodeError;
 use object_tree::Text;
 
-/// Decodes a line: its type, and its object, which `seed` decodes.
+/// Returns the type, and the object that `seed` decodes.
 pub(in crate::decode) fn event<O, S>(text: &[u8], seed: S) -> Result<(Text, O), DecodeError>
 where
     S: for<'de> DeserializeSeed<'de, Value = O>,

@@ -7,8 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use crate::decode::error::DecodeError;
 use crate::decode::page::Page;
 
-/// Decodes a page and passes its objects, which `seed` decodes, to `sink`, one at a time. After an error `sink` may have
-/// got some objects.
+/// Decodes a page with `seed` and passes its objects to `sink`, one at a time. `sink` may receive
+/// some objects before an error.
 pub(in crate::decode) fn list<O, S>(
     text: &[u8],
     seed: S,
@@ -55,7 +55,7 @@ impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for Whole<'
             return Ok(page);
         }
         Err(serde::de::Error::custom(
-            "an answer without `items` is no list",
+            "an answer without `items` is not a list",
         ))
     }
 }

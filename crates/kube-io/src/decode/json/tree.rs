@@ -1,4 +1,4 @@
-//! JSON into [`Node`]s, without a value in between.
+//! Decodes JSON directly into [`Node`]s.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use super::entries::Entries;
 use crate::decode::scalar::{flag, plain, quoted};
 use object_tree::{MAX_DEPTH, Node, Text, Value};
 
-/// Reads one value `depth` levels into its object.
+/// Reads one value, `depth` levels inside its object.
 #[derive(Clone, Copy)]
 pub(in crate::decode) struct Tree {
     depth: u32,
     place: Section,
 }
 
-/// Where in an object a mapping is, as far as something in it is left out.
+/// The part of an object, as far as fields of it are skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Object,
@@ -25,13 +25,12 @@ enum Section {
 }
 
 impl Tree {
-    /// Reads a whole object.
     pub(in crate::decode) const OBJECT: Self = Self {
         depth: 0,
         place: Section::Object,
     };
 
-    /// What is under `key` in this.
+    /// The position of the value of `key`.
     fn under(self, key: &str) -> Self {
         let place = match (self.place, key) {
             (Section::Object, "metadata") => Section::Metadata,
@@ -44,7 +43,7 @@ impl Tree {
         }
     }
 
-    /// Whether what is under `key` is not read by anything here, and large.
+    /// Whether the value of `key` is large and unused.
     fn leaves_out(self, key: &str) -> bool {
         matches!(
             (self.place, key),
@@ -121,7 +120,7 @@ impl<'de> Visitor<'de> for Tree {
                 continue;
             }
             let value = map.next_value_seed(self.under(&key))?;
-            // No server writes a key twice; if one did, the last would count, as in Go.
+            // Servers write each key once. If a key repeats, the last value wins, as in Go.
             entries.put(Text::from(key), value);
         }
         Ok(Node::new(0, Value::Map(entries.into_list())))

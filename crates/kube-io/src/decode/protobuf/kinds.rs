@@ -1,33 +1,30 @@
-//! The fields of messages that conversion reads, by their numbers: `generated.proto` in `k8s.io/api` and
-//! `k8s.io/apimachinery`. A number never changes its meaning there.
+//! The numbers of the protobuf fields that the conversion reads, from `generated.proto` in
+//! `k8s.io/api` and `k8s.io/apimachinery`. A number never changes its meaning there.
 //!
-//! `spec.topologyKeys` of a Service and `topology` of an endpoint, which files may have, are in no API of a supported
-//! server.
+//! Files may also have `spec.topologyKeys` of a Service and `topology` of an endpoint. No supported
+//! server has these fields.
 
 use crate::decode::error::{DecodeError, garbled};
 
 /// The fields of a message that are read.
 pub(in crate::decode) type Message = &'static [Field];
 
-/// One field.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::decode) struct Field {
     pub(in crate::decode) number: u32,
-    /// What it is called in JSON.
+    /// The name in JSON.
     pub(in crate::decode) name: &'static str,
     pub(in crate::decode) cardinality: Cardinality,
 }
 
-/// How often something is there.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::decode) enum Cardinality {
     One(Type),
     Many(Type),
-    /// A mapping whose keys are texts.
+    /// A map with string keys.
     Map(Type),
 }
 
-/// What is there.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::decode) enum Type {
     Text,
@@ -38,7 +35,7 @@ pub(in crate::decode) enum Type {
     Message(Message),
 }
 
-/// The message of an object of this kind.
+/// The fields of an object of this kind.
 pub(in crate::decode) fn of(kind: &str) -> Result<Message, DecodeError> {
     match kind {
         "Service" => Ok(SERVICE),
@@ -47,7 +44,7 @@ pub(in crate::decode) fn of(kind: &str) -> Result<Message, DecodeError> {
         "ServiceCIDR" => Ok(SERVICE_CIDR),
         "Namespace" | "PartialObjectMetadata" => Ok(ONLY_METADATA),
         "Status" => Ok(STATUS),
-        other => Err(garbled(format!("a `{other}`, which nobody asked for"))),
+        other => Err(garbled(format!("unexpected kind `{other}`"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A message into a [`Node`].
+//! Decodes a message into a [`Node`].
 
 use jiff::Timestamp;
 use smallvec::SmallVec;
@@ -29,8 +29,8 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, DecodeError>
     Ok(Node::new(0, yaml::Value::Map(entries)))
 }
 
-/// A field that is not repeated. A server writes most of them whether or not they say anything: an empty text or time
-/// is nothing here, as it is nothing in JSON; a number stays, even a 0 that JSON leaves out.
+/// Reads a field that is not repeated. Servers write most fields even if they are empty. An empty
+/// text or time is omitted, as in JSON. A number stays, even a 0 that JSON omits.
 fn one(value: Value<'_>, of: Type) -> Result<Option<Node>, DecodeError> {
     let is_nothing = matches!((of, value), (Type::Text | Type::Time, Value::Bytes([])));
     if is_nothing {
@@ -46,11 +46,12 @@ fn many(values: &[Value<'_>], of: Type) -> Result<Node, DecodeError> {
     Ok(Node::new(0, yaml::Value::List(items)))
 }
 
-/// A mapping is a repeated message with the key as its first field and the value as its second; no key comes twice.
+/// Reads a map: a repeated message with the key in field 1 and the value in field 2. No key
+/// repeats.
 fn map(values: &[Value<'_>], of: Type) -> Result<Node, DecodeError> {
     let entries = values.iter().map(|value| {
         let Value::Bytes(entry) = value else {
-            return Err(garbled("an entry that is no message"));
+            return Err(garbled("an entry that is not a message"));
         };
         let value = Value::Bytes(bytes_in(entry, 2)?.unwrap_or_default());
         Ok((text_in(entry, 1)?, read(value, of)?))
@@ -67,11 +68,11 @@ fn read(value: Value<'_>, of: Type) -> Result<Node, DecodeError> {
         (Type::Time, Value::Bytes(bytes)) => time(bytes),
         (Type::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
         (Type::Message(table), Value::Bytes(bytes)) => message(bytes, table),
-        _ => Err(garbled("a field that is not of its type")),
+        _ => Err(garbled("a field of the wrong type")),
     }
 }
 
-/// Seconds since 1970, in the first field; JSON has no parts of a second either.
+/// Reads a time: field 1 is the seconds since 1970. JSON, too, has no fractions of a second.
 fn time(bytes: &[u8]) -> Result<Node, DecodeError> {
     let mut seconds = 0;
     for field in Fields::of(bytes) {

@@ -1,19 +1,19 @@
-//! The fields of a message, as they stand in its bytes (<https://protobuf.dev/programming-guides/encoding>).
+//! Reads the fields of a message from its bytes
+//! (<https://protobuf.dev/programming-guides/encoding>).
 
 use crate::decode::error::{DecodeError, garbled};
 
-/// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     /// A number or a boolean.
     Number(u64),
     /// A text, or another message.
     Bytes(&'a [u8]),
-    /// Four or eight bytes, which no field has that is read here.
+    /// Four or eight bytes. No field that is read here has this type.
     Fixed,
 }
 
-/// The fields of a message with their numbers, in its order; nothing comes after an error.
+/// The fields of a message with their numbers, in order. Ends after an error.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -47,7 +47,8 @@ impl<'a> Fields<'a> {
         Some(taken)
     }
 
-    /// A number: seven bits in each byte, the lowest first, and in the eighth whether another byte follows.
+    /// Reads a varint: seven bits in each byte, the lowest first; the eighth bit is set if another
+    /// byte follows.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_of_no_known_type_ends_in_one_error() {
+    fn truncated_fields_and_unknown_types_end_in_one_error() {
         let endless = [&[0x08][..], &[0xff; 20]].concat();
         for bytes in [
             &[0x08][..],

@@ -1,11 +1,12 @@
-//! Pages and streams of a real API server (Kubernetes 1.36.3 and 1.37.2), in both forms: `captured/capture.sh` wrote them.
+//! Answers of a real API server (Kubernetes 1.36.3 and 1.37.2) in both encodings, from
+//! `captured/capture.sh`.
 
 use std::collections::BTreeSet;
 
 use super::protobuf::kinds::{self, Cardinality, Message, Type};
 use super::*;
 
-/// One answer in both forms.
+/// One answer in both encodings.
 macro_rules! captured {
     ($name:literal) => {
         [
@@ -25,7 +26,6 @@ fn type_meta(kind: &'static str, api_version: &'static str) -> TypeMeta {
     TypeMeta { kind, api_version }
 }
 
-/// The events in a stream.
 fn events(form: Encoding, stream: &[u8]) -> Vec<WatchEvent> {
     let mut parts = Framer::of(form);
     parts.push(stream).unwrap();
@@ -36,7 +36,7 @@ fn events(form: Encoding, stream: &[u8]) -> Vec<WatchEvent> {
 }
 
 #[test]
-fn a_stream_is_the_same_in_both_forms() {
+fn a_stream_is_the_same_in_both_encodings() {
     let [of_json, of_protobuf] = captured!("stream").map(|(form, bytes)| events(form, bytes));
     let happened: Vec<_> = of_protobuf.iter().map(|event| event.event_type).collect();
     let (happened, bookmarks) = happened.split_at(4);
@@ -63,7 +63,7 @@ fn a_stream_is_the_same_in_both_forms() {
     }
 }
 
-/// A field of a message, as it stands in its bytes.
+/// Encodes a field of a message.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     assert!(bytes.len() < 128);
     let length = u8::try_from(bytes.len()).unwrap();
@@ -71,7 +71,7 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_status_is_the_same_in_both_forms_and_may_end_a_stream() {
+fn a_status_is_the_same_in_both_encodings_and_may_end_a_stream() {
     let [json, protobuf] = captured!("status").map(|(form, bytes)| form.object(bytes).unwrap());
     for name in ["code", "reason", "message"] {
         let text = json.get(name).and_then(Node::text);
@@ -109,7 +109,7 @@ fn rows(table: Message, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_row_of_the_tables_is_in_what_was_captured() {
+fn every_row_of_the_tables_is_in_the_captured_answers() {
     let (mut expected, mut found) = (BTreeSet::new(), BTreeSet::new());
     let pages = [
         ("Service", captured!("services")),
@@ -127,7 +127,7 @@ fn every_row_of_the_tables_is_in_what_was_captured() {
     rows(kinds::of("Status").unwrap(), "Status", &mut expected);
     let [_, (form, status)] = captured!("status");
     paths(&form.object(status).unwrap(), "Status", &mut found);
-    // All kinds have the same metadata, and a server drops the old topology of what is written today.
+    // All kinds have the same metadata. The server drops the old topology of new objects.
     let is_elsewhere = |path: &&String| {
         found.iter().any(|known| {
             let metadata = path.split_once(".metadata");
@@ -158,7 +158,7 @@ fn the_old_topology_of_an_endpoint_is_read() {
 }
 
 #[test]
-fn the_form_is_what_the_server_calls_it() {
+fn the_encoding_follows_the_content_type() {
     let protobuf = "application/vnd.kubernetes.protobuf";
     assert_eq!(Encoding::of(protobuf), Encoding::Protobuf);
     assert_eq!(
@@ -171,10 +171,10 @@ fn the_form_is_what_the_server_calls_it() {
 }
 
 #[test]
-fn what_is_cut_off_is_refused_and_never_taken_for_less() {
+fn a_truncated_page_is_refused() {
     let [_, (form, page)] = captured!("slices");
     let slice = Some(type_meta("EndpointSlice", "discovery.k8s.io/v1"));
-    // Two empty texts that nobody reads end the envelope.
+    // The envelope ends with two empty texts that the decoder does not read.
     for length in 0..page.len() - 4 {
         assert!(
             form.list(&page[..length], slice, &mut |_: Node| {})
@@ -185,10 +185,10 @@ fn what_is_cut_off_is_refused_and_never_taken_for_less() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_named() {
+fn the_error_names_an_unexpected_kind() {
     let pod = [b"k8s\0", &*field(1, &field(2, b"Pod")), &field(2, b"")].concat();
     let refused = |bytes: &[u8]| Encoding::Protobuf.object(bytes).unwrap_err().to_string();
-    assert_eq!(refused(&pod), "protobuf: a `Pod`, which nobody asked for");
+    assert_eq!(refused(&pod), "protobuf: unexpected kind `Pod`");
     assert_eq!(
         refused(b"<html>"),
         "protobuf: an object without its envelope"
@@ -196,9 +196,9 @@ fn what_nobody_asked_for_is_named() {
 }
 
 proptest! {
-    /// A byte that is another one is found, or makes another object; it never makes a panic.
+    /// A changed byte causes an error or another object, but never a panic.
     #[test]
-    fn no_change_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn no_change_causes_a_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let [_, (form, page)] = captured!("slices");
         let (mut page, length) = (page.to_vec(), page.len());
         page[at.index(length)] = byte;

@@ -1,4 +1,5 @@
-//! Every way in which a server may end, refuse or forget, and that no server makes a storm.
+//! Tests every way in which a server may end, refuse or forget, and that none of them causes a
+//! storm of requests.
 
 use proptest::prelude::*;
 
@@ -6,7 +7,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A `ListWatch` with a clock that is moved on by what it waits for.
+/// A `ListWatch` with a clock that moves forward by each wait.
 struct Bench {
     list_watch: ListWatch,
     now: Duration,
@@ -22,7 +23,7 @@ impl Bench {
         }
     }
 
-    /// The next request, after the wait before it.
+    /// Returns the next request, after the wait before it.
     fn request(&mut self) -> ListWatchRequest {
         loop {
             match self.list_watch.next_request(self.now) {
@@ -46,7 +47,7 @@ impl Bench {
         self.apply(Input::Failed(fault, None))
     }
 
-    /// Gets a list by streaming, and follows from the version `resource_version`.
+    /// Lists by streaming and then watches from `resource_version`.
     fn listed(resource_version: &str) -> Self {
         let mut bench = Self::new(false);
         assert_eq!(bench.request(), ListWatchRequest::StreamList);
@@ -83,21 +84,21 @@ const FIRST_PAGE: ListWatchRequest = ListWatchRequest::Page {
 };
 
 #[test]
-fn a_stream_lists_and_then_follows_in_one_request() {
+fn a_stream_lists_and_watches_in_one_request() {
     let mut bench = Bench::listed("7");
     bench.apply(at("9", false));
     bench.now += 300 * SECOND;
     bench.apply(Input::Ended);
     assert!(
         bench.waits() <= SECOND,
-        "a stream that lived is opened again soon"
+        "a stream that lived long is opened again soon"
     );
     assert_eq!(bench.request(), ListWatchRequest::Watch("9".into()));
     assert_eq!(bench.requests, 2);
 }
 
 #[test]
-fn a_server_that_cannot_stream_is_asked_for_pages_at_once() {
+fn a_server_that_cannot_stream_gets_a_request_for_pages_at_once() {
     let mut bench = Bench::new(false);
     assert_eq!(bench.request(), ListWatchRequest::StreamList);
     bench.fail(Fault::Invalid);
@@ -114,7 +115,7 @@ fn a_server_that_cannot_stream_is_asked_for_pages_at_once() {
 }
 
 #[test]
-fn a_version_that_is_not_kept_any_more_means_a_new_list() {
+fn an_expired_version_causes_a_new_list() {
     let mut bench = Bench::listed("7");
     bench.now += 60 * SECOND;
     bench.fail(Fault::Gone);
@@ -123,7 +124,7 @@ fn a_version_that_is_not_kept_any_more_means_a_new_list() {
 }
 
 #[test]
-fn a_list_of_pages_that_expires_begins_anew_and_in_the_end_comes_in_one() {
+fn a_paged_list_that_expires_restarts_and_at_last_is_one_page() {
     let mut bench = Bench::new(false);
     bench.request();
     bench.fail(Fault::Invalid);
@@ -143,7 +144,7 @@ fn a_list_of_pages_that_expires_begins_anew_and_in_the_end_comes_in_one() {
 }
 
 #[test]
-fn a_page_that_breaks_is_asked_for_again_and_one_that_is_refused_is_not() {
+fn a_page_that_breaks_is_requested_again_and_a_refused_one_is_not() {
     let mut bench = Bench::new(false);
     bench.request();
     bench.fail(Fault::Invalid);
@@ -157,7 +158,7 @@ fn a_page_that_breaks_is_asked_for_again_and_one_that_is_refused_is_not() {
 }
 
 #[test]
-fn streams_that_never_name_everything_give_way_to_pages() {
+fn streams_that_never_complete_the_list_are_replaced_by_pages() {
     let mut bench = Bench::new(false);
     for _ in 0..STREAM_TRIES {
         assert_eq!(bench.request(), ListWatchRequest::StreamList);
@@ -169,14 +170,14 @@ fn streams_that_never_name_everything_give_way_to_pages() {
 }
 
 #[test]
-fn a_broken_line_while_following_means_a_new_list() {
+fn a_broken_line_in_a_watch_causes_a_new_list() {
     let mut bench = Bench::listed("7");
     bench.fail(Fault::Garbled);
     assert_eq!(bench.request(), ListWatchRequest::StreamList);
 }
 
 #[test]
-fn other_failures_while_following_lose_nothing() {
+fn other_failures_of_a_watch_lose_nothing() {
     for fault in [
         Fault::Unreachable,
         Fault::Unavailable,
@@ -198,7 +199,7 @@ fn other_failures_while_following_lose_nothing() {
 }
 
 #[test]
-fn a_kind_that_is_not_there_is_looked_for_now_and_then() {
+fn an_unknown_kind_is_listed_again_now_and_then() {
     let mut bench = Bench::new(true);
     assert_eq!(bench.request(), ListWatchRequest::StreamList);
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Absent);
@@ -209,7 +210,7 @@ fn a_kind_that_is_not_there_is_looked_for_now_and_then() {
 }
 
 #[test]
-fn a_kind_that_was_there_must_be_missing_twice() {
+fn a_known_kind_must_be_missing_twice() {
     let mut bench = Bench::listed("7");
     bench.list_watch.optional = true;
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Nothing);
@@ -218,7 +219,7 @@ fn a_kind_that_was_there_must_be_missing_twice() {
 }
 
 #[test]
-fn what_must_be_there_is_never_taken_for_absent() {
+fn a_required_kind_is_never_absent() {
     let mut bench = Bench::new(false);
     for _ in 0..5 {
         bench.request();
@@ -227,7 +228,7 @@ fn what_must_be_there_is_never_taken_for_absent() {
 }
 
 #[test]
-fn a_server_that_asks_for_peace_gets_it() {
+fn retry_after_of_the_server_is_respected() {
     let mut bench = Bench::listed("7");
     bench.apply(Input::Failed(Fault::TooManyRequests, Some(20 * SECOND)));
     assert!(bench.waits() >= 20 * SECOND);
@@ -235,7 +236,7 @@ fn a_server_that_asks_for_peace_gets_it() {
 }
 
 #[test]
-fn a_thousand_clean_ends_make_no_storm() {
+fn a_thousand_clean_ends_cause_no_storm() {
     let mut bench = Bench::listed("7");
     for _ in 0..1000 {
         bench.apply(Input::Ended);
@@ -249,7 +250,7 @@ fn a_thousand_clean_ends_make_no_storm() {
     );
 }
 
-/// Anything that a server may do in answer to one request.
+/// Generates the inputs that one request may cause.
 fn answer() -> impl Strategy<Value = Vec<Input>> {
     let fault = prop_oneof![
         Just(Fault::Unauthorized),
@@ -275,7 +276,7 @@ fn answer() -> impl Strategy<Value = Vec<Input>> {
     ]
 }
 
-/// Whether a server can answer so: a page to a page, a stream to a stream.
+/// Whether the inputs fit the request: a page to a page, a stream to a stream.
 fn fits(next_request: &ListWatchRequest, answer: &[Input]) -> bool {
     match answer.first() {
         Some(Input::Page { .. }) => matches!(next_request, ListWatchRequest::Page { .. }),
@@ -286,7 +287,7 @@ fn fits(next_request: &ListWatchRequest, answer: &[Input]) -> bool {
 
 proptest! {
     #[test]
-    fn whatever_servers_do_requests_stay_rare(
+    fn requests_stay_rare_on_any_server(
         answers in prop::collection::vec((answer(), 0.0..=1.0_f64), 200..400),
         optional: bool,
     ) {
@@ -301,13 +302,13 @@ proptest! {
                 bench.list_watch.apply(bench.now, event.clone(), *chance);
             }
         }
-        // Pages and changes of form cost no wait; all the rest does, and the waits grow.
+        // Pages and changes to pages cost no wait. Everything else does, and the waits grow.
         let waits = bench.requests / 4;
         prop_assert!(bench.now > waits * 2 * SECOND, "{:?} for {} requests", bench.now, bench.requests);
     }
 
     #[test]
-    fn following_never_goes_back_before_the_version_that_was_reached(
+    fn a_watch_never_restarts_before_the_version_it_reached(
         answers in prop::collection::vec((answer(), 0.0..=1.0_f64), 0..60),
     ) {
         let mut bench = Bench::new(false);
@@ -315,7 +316,7 @@ proptest! {
         for (answer, chance) in &answers {
             let next_request = bench.request();
             if let ListWatchRequest::Watch(resource_version) = &next_request {
-                prop_assert!(reached, "followed {resource_version} without a list");
+                prop_assert!(reached, "watched {resource_version} without a list");
             }
             let answer = if fits(&next_request, answer) { answer.as_slice() } else { &[Input::Failed(Fault::Unavailable, None)] };
             for event in answer {

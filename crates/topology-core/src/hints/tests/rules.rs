@@ -26,7 +26,7 @@ fn a_slice_within_bounds_is_not_written_again() {
 }
 
 #[test]
-fn an_endpoint_without_a_zone_takes_all_hints_away() {
+fn an_endpoint_without_a_zone_removes_all_hints() {
     let text = |texts: &[&str]| {
         texts
             .iter()
@@ -87,7 +87,7 @@ fn a_node_without_a_zone_or_cpu_makes_all_insufficient() {
 }
 
 #[test]
-fn an_annotation_that_is_gone_is_an_event_and_the_field_takes_over() {
+fn a_removed_annotation_is_an_event_and_the_field_takes_over() {
     let mut given = HintedSlices {
         keep: vec![slice(&["a+=b".to_owned()])],
         ..HintedSlices::default()

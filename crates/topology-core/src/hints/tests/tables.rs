@@ -392,7 +392,7 @@ fn check_switches(row: &Switches) {
         row.newer.as_deref(),
         row.field.as_deref(),
     );
-    assert_eq!(found, wanted(&row.wanted));
+    assert_eq!(found, hint_mode(&row.wanted));
 }
 
 fn check_distribution(row: &Distribution) {
@@ -401,7 +401,7 @@ fn check_distribution(row: &Distribution) {
         update: slices(&row.update),
         keep: slices(&row.keep),
     };
-    let event = reconcile(wanted(&row.wanted), None, Family::V4, false, &mut given);
+    let event = reconcile(hint_mode(&row.wanted), None, Family::V4, false, &mut given);
     assert_eq!(event, None);
     let written: Vec<HintedSlice> = given.create.into_iter().chain(given.update).collect();
     assert_eq!(written, slices(&row.written));

@@ -30,7 +30,7 @@ impl AnnotationSet<'_> {
         for (name, value) in std::mem::take(&mut self.found) {
             if name != "policy" {
                 let problem =
-                    "the named policy says all; remove this one, or the annotation policy";
+                    "the named policy decides alone; remove this one, or the annotation policy";
                 self.fail(name, value, problem.to_owned());
             }
         }
@@ -103,7 +103,7 @@ impl AnnotationSet<'_> {
         if self.max_overload == Overload::Off {
             self.fail_found(
                 "max-overload",
-                "balanced lives by its cap; give a percentage, or use mode prefer",
+                "balanced needs a cap; give a percentage, or use mode prefer",
             );
         }
         policy.max_overload.get_or_insert(0);

@@ -5,7 +5,7 @@ use super::values::{
 };
 use crate::scheduler::Scheduler;
 
-/// An annotation of ours.
+/// A topology annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
     /// The name after [`PREFIX`](super::PREFIX).
@@ -62,19 +62,19 @@ pub enum ValueKind {
     Name,
 }
 
-/// Every annotation of ours on a Service.
+/// All topology annotations of Services.
 pub const ANNOTATIONS: [Annotation; 14] = [
     Annotation {
         name: "mode",
         value: ValueKind::Word(&["hard", "prefer", "weighted", "balanced", "none"]),
         default: "follows from the others: `weights` is weighted, `keys` with `*` is prefer, without is hard",
-        about: "what is meant, checked against the others",
+        about: "how endpoints are chosen; checked against the other annotations",
     },
     Annotation {
         name: "keys",
         value: ValueKind::Levels,
         default: "",
-        about: "the first level that has endpoints takes all",
+        about: "the first level with endpoints takes all traffic",
     },
     Annotation {
         name: "weights",
@@ -108,7 +108,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
             none: OFF,
         },
         default: "`off`",
-        about: "a level keeps its share while ready endpoints times this cover all of its endpoints, and passes the rest on",
+        about: "a level keeps its share while ready endpoints times this percentage cover all of its endpoints; below that, it passes the rest outward",
     },
     Annotation {
         name: "max-overload",
@@ -124,7 +124,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
         name: "avoid",
         value: ValueKind::Domains,
         default: "",
-        about: "no endpoint that shares this with the client's node; `:soft` gives way where nothing else remains; without levels it is added to what decides",
+        about: "no endpoint that shares this with the client's node; with `:soft`, such an endpoint is used if no other remains; without levels it is added to the source that decides",
     },
     Annotation {
         name: "on-no-match",
@@ -144,14 +144,14 @@ pub const ANNOTATIONS: [Annotation; 14] = [
             least: 1,
             most: MAX_SUBSET,
         },
-        default: "never thinned out",
-        about: "the largest weight before the farthest level is thinned out, each node keeping others",
+        default: "no limit",
+        about: "the largest weight; if weights would be larger, each node uses only part of the farthest level",
     },
     Annotation {
         name: "policy",
         value: ValueKind::Name,
         default: "",
-        about: "a TopologyPolicy of the namespace decides instead; stands alone",
+        about: "a TopologyPolicy of the namespace decides instead; no other annotation may be set",
     },
     Annotation {
         name: "scheduler",

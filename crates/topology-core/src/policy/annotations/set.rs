@@ -28,7 +28,7 @@ impl LevelList<'_> {
     }
 }
 
-/// The annotations of ours on one Service, with what was parsed so far.
+/// The topology annotations of one Service, with what was parsed so far.
 pub(super) struct AnnotationSet<'a> {
     /// Names and values, in the order of the Service.
     pub(super) found: Vec<(&'a str, &'a str)>,

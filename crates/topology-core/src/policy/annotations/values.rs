@@ -123,7 +123,7 @@ fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, ListFault> {
     }
     let mut inner = levels.iter().rev().skip(1);
     if inner.any(|level| level.key == LevelKey::Any) {
-        return Err("`*` stands before another level; write it last"
+        return Err("`*` comes before another level; write it last"
             .to_owned()
             .into());
     }
@@ -132,7 +132,7 @@ fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, ListFault> {
     for level in levels {
         if once.iter().any(|earlier| earlier.key == level.key) {
             problem = Some(format!(
-                "level `{}` stands twice; keep the first",
+                "level `{}` is listed twice; keep the first",
                 level.key
             ));
         } else {
@@ -188,7 +188,7 @@ pub(super) fn min_ready(text: &str) -> Result<Vec<(LevelKey, MinReady)>, String>
             min_ready_of(part, least.trim())?,
         );
         if found.iter().any(|(earlier, _)| *earlier == key) {
-            return Err(format!("level `{key}` stands twice; keep the first"));
+            return Err(format!("level `{key}` is listed twice; keep the first"));
         }
         found.push((key, least));
     }
@@ -258,7 +258,7 @@ pub(super) fn avoid(text: &str) -> Result<Vec<Avoid>, String> {
             return Err("`*` would avoid every endpoint; name node, zone or a label".to_owned());
         }
         if found.iter().any(|avoid| avoid.key == key) {
-            return Err(format!("`{key}` stands twice; keep the first"));
+            return Err(format!("`{key}` is listed twice; keep the first"));
         }
         found.push(Avoid { key, soft });
     }

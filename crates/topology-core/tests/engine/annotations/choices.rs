@@ -46,7 +46,7 @@ fn every_choice_is_read() {
 }
 
 #[test]
-fn what_is_not_said_is_off() {
+fn choices_are_off_by_default() {
     let policy = accepted(&[("keys", "zone,*")], Mode::Prefer, "zone=100,*=0");
     let levels = policy.levels.clone();
     assert_eq!(
@@ -109,7 +109,7 @@ fn values_out_of_range_are_refused_with_the_range() {
     refused_with(
         "min-ready",
         &["zone=1,zone=50%"],
-        "level `zone` stands twice",
+        "level `zone` is listed twice",
     );
     refused_with("min-ready", &["node=2"], "level `node` is not in the list");
     refused_with("min-ready", &["*=2"], "has no next one to merge into");
@@ -129,7 +129,7 @@ fn values_out_of_range_are_refused_with_the_range() {
         "write soft or hard after the colon",
     );
     refused_with("avoid", &["*"], "would avoid every endpoint");
-    refused_with("avoid", &["zone,zone:soft"], "stands twice");
+    refused_with("avoid", &["zone,zone:soft"], "is listed twice");
     refused_with("avoid", &[""], "a level is empty");
     refused_with("on-no-match", &["Drop"], "use reject or drop");
     refused_with(
@@ -145,7 +145,7 @@ fn values_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
-fn choices_without_anything_to_choose_about_are_refused() {
+fn choices_without_levels_are_refused() {
     for (name, value) in [
         ("overprovision", "140"),
         ("max-overload", "0"),

@@ -62,7 +62,7 @@ fn beside(name: &str, value: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn what_is_documented_is_what_is_accepted() {
+fn documented_values_are_the_accepted_values() {
     for annotation in ANNOTATIONS {
         let name = annotation.name;
         let (good, bad) = ends(&annotation.value);

@@ -160,7 +160,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "a level stands twice",
+        "a level is listed twice",
         &[
             (&[("keys", "zone,zone")], "hard zone=100"),
             (&[("weights", "zone=3,zone=1,*=1")], "weighted zone=3,*=1"),

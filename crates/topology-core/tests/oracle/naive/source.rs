@@ -10,7 +10,7 @@ use super::Port;
 pub(crate) enum Rule {
     /// Traffic policy Local.
     Local,
-    /// A policy of ours.
+    /// One of our policies.
     Policy(Policy),
     /// Hints or nothing, among the endpoints that are not avoided.
     KubeProxy(Vec<Avoid>),

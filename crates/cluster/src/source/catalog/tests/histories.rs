@@ -1,23 +1,23 @@
-//! Any history of files, against a fresh reading of what it ends in.
+//! Tests that any history of files gives the same state as a new read of the last files.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What is in use after the events, by key.
+/// Applies the events to the objects in use.
 fn apply(state: &mut BTreeMap<ObjectKey, String>, batch: Batch) {
     for event in batch.events {
         let line = show(&event);
         match event {
             Event::Apply(object) => drop(state.insert(object.key(), line)),
             Event::Ignore(key, _) => drop(state.insert(key, line)),
-            Event::Delete(key) => assert!(state.remove(&key).is_some(), "{key} was not told"),
+            Event::Delete(key) => assert!(state.remove(&key).is_some(), "{key} was not applied"),
             other => panic!("{other:?}"),
         }
     }
 }
 
-/// A document that is sound: a Node in some version, or a Service that is ours or is not.
+/// A valid document: a Node in some version, or a Service, headless or not.
 fn document() -> impl Strategy<Value = String> {
     let service = |ip: &str, name: u32| {
         format!(
@@ -33,7 +33,7 @@ fn document() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Some files of three, each with a new text or gone.
+/// One or two of three files, each with a new text or deleted.
 fn edit() -> impl Strategy<Value = BTreeMap<&'static str, Option<String>>> {
     let text = prop::collection::vec(document(), 0..5).prop_map(|documents| documents.concat());
     prop::collection::btree_map(
@@ -44,9 +44,8 @@ fn edit() -> impl Strategy<Value = BTreeMap<&'static str, Option<String>>> {
 }
 
 proptest! {
-    /// Whatever the way there, what is told amounts to what a fresh reading tells.
     #[test]
-    fn changes_amount_to_a_fresh_reading(edits in prop::collection::vec(edit(), 1..8), listed in any::<bool>()) {
+    fn changes_give_the_same_state_as_a_new_read(edits in prop::collection::vec(edit(), 1..8), listed in any::<bool>()) {
         let mut script = Script::default();
         if listed {
             script.catalog.list_ended();

@@ -1,4 +1,4 @@
-//! Slices as an API server keeps them, and what is in them.
+//! A fake API server with slices, and objects for tests.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 pub(super) const CREATED: i64 = 1_795_291_200_000;
 pub(super) const NOW: i64 = CREATED + 60_000;
 
-/// Slices as an API server keeps them, and a controller that sees each change.
+/// The slices of an API server, and the state of a controller that reads each change.
 pub(super) struct Fake {
     pub(super) state: State,
     pub(super) slices: BTreeMap<String, Value>,
@@ -14,7 +14,7 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// With a Service `shop/cart`, and three zones of equal CPU.
+    /// A Service `shop/cart`, and three zones with equal CPU.
     pub(super) fn new() -> Self {
         let mut state = State::default();
         for collection in Collection::FOR_HINTS {
@@ -23,7 +23,7 @@ impl Fake {
         for zone in ["a", "b", "c"] {
             state.exists(Collection::Nodes, node(zone));
         }
-        state.exists(Collection::Services, service(&asking("Auto")));
+        state.exists(Collection::Services, service(&mode_annotation("Auto")));
         Self {
             state,
             slices: BTreeMap::new(),
@@ -41,7 +41,8 @@ impl Fake {
     ) {
         self.version += 1;
         let before = self.slices.get(name);
-        let generation = before.map_or(0, |one| one["metadata"]["generation"].as_u64().unwrap());
+        let generation =
+            before.map_or(0, |slice| slice["metadata"]["generation"].as_u64().unwrap());
         let slice = json!({
             "addressType": if name.ends_with('6') { "IPv6" } else { "IPv4" },
             "metadata": {
@@ -67,11 +68,11 @@ impl Fake {
         self.slices[name]["endpoints"].as_array().unwrap().clone()
     }
 
-    /// Does what is planned; returns what is told, and the slices that were written.
+    /// Writes the plan; returns the Events and the names of the written slices.
     pub(super) fn settle(&mut self) -> (Vec<(&'static str, String)>, Vec<String>) {
         let mut news = self.state.look();
         let mut written = Vec::new();
-        for write in of_slices(&mut self.state) {
+        for write in slice_writes(&mut self.state) {
             let name = write.name.1.clone();
             let slice = &self.slices[&name];
             assert_eq!(
@@ -88,23 +89,30 @@ impl Fake {
             self.state.wrote(&write, self.slices[&name].clone());
             written.push(name);
         }
-        assert_eq!(of_slices(&mut self.state), [], "nothing is written twice");
+        assert_eq!(
+            slice_writes(&mut self.state),
+            [],
+            "nothing is written twice"
+        );
         news.extend(self.state.look());
-        assert_eq!(self.state.look(), [], "nothing is told twice");
-        let told = news.into_iter().map(|one| (one.key.1, one.note)).collect();
-        (told, written)
+        assert_eq!(self.state.look(), [], "no Event is recorded twice");
+        let events = news
+            .into_iter()
+            .map(|news| (news.key.1, news.note))
+            .collect();
+        (events, written)
     }
 
-    /// The zone that each endpoint of all slices is hinted for.
+    /// The hinted zone of each endpoint of all slices.
     pub(super) fn zones(&self) -> Vec<String> {
         let all = self.slices.values();
-        let endpoints = all.flat_map(|one| one["endpoints"].as_array().unwrap());
-        let zone = |one: &Value| value::text(one, "/hints/forZones/0/name").to_owned();
+        let endpoints = all.flat_map(|slice| slice["endpoints"].as_array().unwrap());
+        let zone = |endpoint: &Value| value::text(endpoint, "/hints/forZones/0/name").to_owned();
         endpoints.map(zone).collect()
     }
 }
 
-pub(super) fn of_slices(state: &mut State) -> Vec<Write> {
+pub(super) fn slice_writes(state: &mut State) -> Vec<Write> {
     let planned = state.plan(NOW).into_iter();
     planned
         .filter(|write| write.collection == Collection::Slices)
@@ -113,8 +121,8 @@ pub(super) fn of_slices(state: &mut State) -> Vec<Write> {
 
 pub(super) fn bare(endpoints: &[Value]) -> Vec<Value> {
     let mut bare = endpoints.to_vec();
-    for one in &mut bare {
-        one.as_object_mut().unwrap().remove("hints");
+    for endpoint in &mut bare {
+        endpoint.as_object_mut().unwrap().remove("hints");
     }
     bare
 }
@@ -129,7 +137,7 @@ pub(super) fn node(zone: &str) -> Value {
     })
 }
 
-pub(super) fn asking(mode: &str) -> Value {
+pub(super) fn mode_annotation(mode: &str) -> Value {
     json!({ "service.kubernetes.io/topology-mode": mode })
 }
 
@@ -150,15 +158,15 @@ pub(super) fn endpoint(number: usize, zone: &str) -> Value {
     })
 }
 
-/// One in each of these zones.
+/// One endpoint in each of these zones.
 pub(super) fn endpoints(zones: &str) -> Vec<Value> {
     let zones = zones.split_whitespace().enumerate();
     zones.map(|(number, zone)| endpoint(number, zone)).collect()
 }
 
 pub(super) fn hinted(mut endpoints: Vec<Value>, zone: &str) -> Vec<Value> {
-    for one in &mut endpoints {
-        one["hints"] = json!({ "forZones": [{ "name": zone }] });
+    for endpoint in &mut endpoints {
+        endpoint["hints"] = json!({ "forZones": [{ "name": zone }] });
     }
     endpoints
 }
@@ -166,18 +174,18 @@ pub(super) fn hinted(mut endpoints: Vec<Value>, zone: &str) -> Vec<Value> {
 pub(super) const ENABLED: &str = "TopologyAwareHintsEnabled";
 pub(super) const DISABLED: &str = "TopologyAwareHintsDisabled";
 
-pub(super) fn words(told: &[(&'static str, String)]) -> Vec<&'static str> {
-    told.iter().map(|(word, _)| *word).collect()
+pub(super) fn reasons(events: &[(&'static str, String)]) -> Vec<&'static str> {
+    events.iter().map(|(reason, _)| *reason).collect()
 }
 
-/// With hints of ours on two slices.
+/// Two slices with our hints.
 pub(super) fn settled() -> Fake {
     let mut fake = Fake::new();
     fake.make("cart-1", &endpoints("a a b c"));
     fake.make("cart-2", &[endpoint(9, "b"), endpoint(10, "c")]);
-    let (told, written) = fake.settle();
+    let (events, written) = fake.settle();
     assert_eq!(
-        (words(&told), &written[..]),
+        (reasons(&events), &written[..]),
         (
             vec![ENABLED],
             &["cart-1".to_owned(), "cart-2".to_owned()][..]

@@ -1,16 +1,16 @@
-//! What is written, and what is taken back when nobody asks.
+//! Writes of hints, and their removal when no Service requests them.
 
 use super::*;
 
 #[test]
-fn hints_are_dealt_out_and_follow_what_the_manager_does() {
+fn hints_are_written_again_after_changes_of_the_manager() {
     let mut fake = settled();
     assert_eq!(fake.zones(), ["a", "a", "b", "c", "b", "c"]);
     assert_eq!(fake.state.hinted().written, 1);
-    // It writes other endpoints, and has never heard of hints.
+    // The manager writes other endpoints without hints.
     fake.make("cart-1", &endpoints("a b b c"));
     assert_eq!(fake.settle(), (vec![], vec!["cart-1".to_owned()]));
-    // It keeps the hints that it finds, and adds an endpoint without.
+    // The manager keeps the hints and adds an endpoint without hints.
     let mut more = fake.endpoints("cart-1");
     more.push(endpoint(7, "a"));
     fake.make("cart-1", &more);
@@ -23,28 +23,28 @@ fn hints_are_dealt_out_and_follow_what_the_manager_does() {
 }
 
 #[test]
-fn what_cannot_be_is_taken_away_and_told_until_it_can() {
+fn impossible_hints_are_removed_and_reported_until_they_are_possible() {
     let mut fake = settled();
     fake.make("cart-1", &endpoints("a"));
     fake.make("cart-2", &[]);
-    let (told, _) = fake.settle();
-    assert_eq!(words(&told), [DISABLED]);
+    let (events, _) = fake.settle();
+    assert_eq!(reasons(&events), [DISABLED]);
     assert_eq!(
-        told[0].1,
+        events[0].1,
         "no topology aware hints: 1 ready endpoints are too few for 3 zones, addressType IPv4"
     );
     fake.make("cart-2", &[endpoint(9, "b")]);
     assert_eq!(fake.settle(), (vec![], vec![]), "still too few");
     fake.make("cart-2", &[endpoint(9, "b"), endpoint(10, "c")]);
-    assert_eq!(words(&fake.settle().0), [ENABLED]);
+    assert_eq!(reasons(&fake.settle().0), [ENABLED]);
     for zone in ["b", "c"] {
         fake.state
             .gone(Collection::Nodes, &(String::new(), zone.to_owned()));
     }
-    let (told, written) = fake.settle();
+    let (events, written) = fake.settle();
     assert!(
-        told[0].1.contains("the Nodes do not say enough"),
-        "{told:?}"
+        events[0].1.contains("the Nodes do not say enough"),
+        "{events:?}"
     );
     assert_eq!(written.len(), 2);
     assert_eq!(fake.zones().concat(), "");
@@ -52,7 +52,7 @@ fn what_cannot_be_is_taken_away_and_told_until_it_can() {
 }
 
 #[test]
-fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
+fn our_hints_are_removed_when_the_service_no_longer_requests_them_also_by_a_new_leader() {
     for forgets in [false, true] {
         for change in ["annotation", "selector", "deleted"] {
             let mut fake = settled();
@@ -61,7 +61,7 @@ fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
             }
             let mut object = service(&json!({}));
             if change == "selector" {
-                object = service(&asking("Auto"));
+                object = service(&mode_annotation("Auto"));
                 object["spec"]["selector"] = json!({ "app": "cart" });
             }
             if change == "deleted" {
@@ -70,20 +70,20 @@ fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
             } else {
                 fake.state.exists(Collection::Services, object);
             }
-            let (told, written) = fake.settle();
+            let (events, written) = fake.settle();
             let expected: &[&str] = if change == "deleted" {
                 &[]
             } else {
                 &[DISABLED]
             };
-            assert_eq!(words(&told), expected, "{change}");
+            assert_eq!(reasons(&events), expected, "{change}");
             assert_eq!((written.len(), fake.zones().concat()), (2, String::new()));
         }
     }
 }
 
 #[test]
-fn nothing_is_written_before_everything_was_read() {
+fn nothing_is_written_before_the_first_lists_are_complete() {
     let mut fake = settled();
     fake.state.hints.listed.remove(&Collection::Services);
     fake.state.gone(
@@ -94,14 +94,14 @@ fn nothing_is_written_before_everything_was_read() {
 }
 
 #[test]
-fn what_the_api_server_drops_is_not_asked_for_again() {
+fn hints_that_the_api_server_drops_are_not_written_again() {
     let mut fake = Fake::new();
     let mut object = service(&json!({}));
     object["spec"]["trafficDistribution"] = json!("PreferSameNode");
     fake.state.exists(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
     fake.state.look();
-    let [write] = &of_slices(&mut fake.state)[..] else {
+    let [write] = &slice_writes(&mut fake.state)[..] else {
         panic!("one write");
     };
     let hints = &write.body["endpoints"][0]["hints"];
@@ -111,8 +111,8 @@ fn what_the_api_server_drops_is_not_asked_for_again() {
     );
     let unchanged = fake.slices["cart-1"].clone();
     fake.state.wrote(write, unchanged);
-    assert_eq!(of_slices(&mut fake.state), []);
+    assert_eq!(slice_writes(&mut fake.state), []);
     fake.make("cart-1", &endpoints("a b c"));
     fake.state.look();
-    assert_eq!(of_slices(&mut fake.state).len(), 1);
+    assert_eq!(slice_writes(&mut fake.state).len(), 1);
 }

@@ -1,51 +1,51 @@
-//! Whose slices are left alone.
+//! Slices with foreign hints, which are left alone.
 
 use super::*;
 
 #[test]
-fn another_writer_of_hints_is_left_alone_and_ours_are_taken_back() {
+fn foreign_hints_are_kept_and_ours_are_removed() {
     let mut fake = settled();
     let theirs = hinted(fake.endpoints("cart-1"), "z");
     fake.write("other", "Update", "cart-1", &theirs);
-    let (told, written) = fake.settle();
-    assert_eq!(words(&told), [HINTS_LEFT]);
+    let (events, written) = fake.settle();
+    assert_eq!(reasons(&events), [HINTS_LEFT]);
     assert_eq!(
-        told[0].1,
+        events[0].1,
         "no hints are written: other changed the hints on EndpointSlice cart-1"
     );
     assert_eq!(written, ["cart-2"]);
     assert_eq!(fake.state.hinted().left, 1);
-    // From then on, whatever becomes of the slice.
+    // The Service is left alone from then on.
     fake.make("cart-1", &endpoints("a a b c"));
     assert_eq!(fake.settle(), (vec![], vec![]));
-    // Who asks anew is heard again.
+    // A new request of the Service ends this.
     fake.state.exists(Collection::Services, service(&json!({})));
     assert_eq!(fake.settle(), (vec![], vec![]));
     fake.state
-        .exists(Collection::Services, service(&asking("auto")));
-    assert_eq!(words(&fake.settle().0), [ENABLED]);
+        .exists(Collection::Services, service(&mode_annotation("auto")));
+    assert_eq!(reasons(&fake.settle().0), [ENABLED]);
 }
 
 #[test]
-fn a_manager_that_takes_hints_off_the_same_endpoints_wins_at_once() {
+fn a_manager_that_removes_our_hints_from_the_same_endpoints_is_left_alone_at_once() {
     let mut fake = settled();
     let mut bare = bare(&fake.endpoints("cart-1"));
     bare.reverse();
     fake.make("cart-1", &bare);
-    let (told, written) = fake.settle();
+    let (events, written) = fake.settle();
     assert_eq!(
-        (words(&told), written),
+        (reasons(&events), written),
         (vec![HINTS_LEFT], vec!["cart-2".to_owned()])
     );
 }
 
 #[test]
-fn hints_of_others_slices_that_were_applied_and_mirrored_ones_are_never_written() {
-    for how in ["hinted", "applied", "mirrored"] {
+fn slices_with_foreign_hints_and_applied_or_mirrored_slices_are_never_written() {
+    for kind in ["hinted", "applied", "mirrored"] {
         let mut fake = Fake::new();
         fake.make("cart-2", &endpoints("a b c"));
         let first = endpoints("a b c");
-        match how {
+        match kind {
             "hinted" => fake.make("cart-1", &hinted(first, "a")),
             "applied" => fake.write("argocd", "Apply", "cart-1", &first),
             _ => {
@@ -56,17 +56,17 @@ fn hints_of_others_slices_that_were_applied_and_mirrored_ones_are_never_written(
                 fake.state.exists(Collection::Slices, slice);
             }
         }
-        let (told, written) = fake.settle();
+        let (events, written) = fake.settle();
         assert_eq!(
-            (words(&told), written.len()),
+            (reasons(&events), written.len()),
             (vec![HINTS_LEFT], 0),
-            "{how}"
+            "{kind}"
         );
     }
 }
 
 #[test]
-fn only_services_without_a_selector_that_node_proxies_serve_are_concerned() {
+fn only_services_without_a_selector_that_node_proxies_serve_get_hints() {
     for (field, other) in [
         ("selector", json!({ "app": "cart" })),
         ("clusterIP", json!("None")),
@@ -74,7 +74,7 @@ fn only_services_without_a_selector_that_node_proxies_serve_are_concerned() {
         ("type", json!("ExternalName")),
     ] {
         let mut fake = Fake::new();
-        let mut object = service(&asking("Auto"));
+        let mut object = service(&mode_annotation("Auto"));
         object["spec"][field] = other;
         fake.state.exists(Collection::Services, object);
         fake.make("cart-1", &endpoints("a b c"));

@@ -1,10 +1,10 @@
-//! What is told.
+//! The Events about hints.
 
 use super::fake::CREATED;
 use super::*;
 
 #[test]
-fn both_families_are_told_in_one_event() {
+fn both_families_share_one_event() {
     let mut fake = Fake::new();
     fake.make("cart-1", &endpoints("a b c"));
     fake.make("cart-6", &endpoints("a b c"));
@@ -14,16 +14,16 @@ fn both_families_are_told_in_one_event() {
 }
 
 #[test]
-fn what_a_leader_finds_at_first_is_told_as_of_the_same_time_and_success_when_it_is_there() {
+fn first_events_have_the_same_time_for_every_leader_and_success_is_reported_after_the_write() {
     let mut fake = Fake::new();
     fake.make("cart-1", &endpoints("a"));
     for _leader in 0..2 {
-        let since: Vec<_> = fake.state.look().iter().map(|one| one.since).collect();
+        let since: Vec<_> = fake.state.look().iter().map(|news| news.since).collect();
         assert_eq!(since, [Some(CREATED)]);
         fake.state.forget();
     }
     fake.make("cart-1", &endpoints("a b c"));
-    assert_eq!(fake.state.look(), [], "nothing is written yet");
+    assert_eq!(fake.state.look(), [], "no hints are written yet");
     assert_eq!(fake.state.hinted(), Count::default());
-    assert_eq!(words(&fake.settle().0), [ENABLED]);
+    assert_eq!(reasons(&fake.settle().0), [ENABLED]);
 }
