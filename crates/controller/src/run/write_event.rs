@@ -14,8 +14,8 @@ pub(super) async fn write_event(connection: &Connection, event: &Pending) -> Res
         EventWrite::Create(event) => connection.create(&all, &json!(event)).await,
         EventWrite::Series(series) => {
             let path = format!("{all}/{}", event.name);
-            let patch = json!({ "series": series });
-            connection.patch(&path, Patch::Merge, &patch).await
+            let body = json!({ "series": series });
+            connection.patch(&path, Patch::Merge, &body).await
         }
     };
     match done {

@@ -127,15 +127,15 @@ fn a_drain_does_not_affect_traffic_policy_local_and_is_noted() {
         assert_eq!(server.server.real_servers[0].weight, 1);
         server.decision.notes
     };
-    let noted = [Note::DrainLocal {
+    let local = [Note::DrainLocal {
         drain: "shift".into(),
     }];
     let of_clients = |value: &str| Drain {
         scope: DrainScope::Clients,
         ..drain("zone", &[value])
     };
-    assert_eq!(notes(drain("zone", &["a"])), noted);
-    assert_eq!(notes(of_clients("a")), noted);
+    assert_eq!(notes(drain("zone", &["a"])), local);
+    assert_eq!(notes(of_clients("a")), local);
     assert_eq!(
         notes(drain("zone", &["b"])),
         [],
