@@ -76,9 +76,7 @@ async fn protobuf_is_decoded_in_a_page_a_stream_and_a_refusal() {
     // The Service was created, labelled and deleted. Policies select by its labels, so a change of
     // labels is an event.
     assert_eq!((count("Apply"), count("Delete")), (2, 1), "{events:#?}");
-    let refused = followed
-        .state("topologydrains.topology.ipvs-topo.io")
-        .error;
+    let refused = followed.state("topologydrains.topology.ipvs-topo.io").error;
     assert_eq!(refused.unwrap().message, "services \"nobody\" not found");
 }
 
