@@ -153,7 +153,7 @@ async fn a_continue_token_that_repeats_causes_few_requests() {
     assert!(!followed.is_whole());
     let trouble = followed.state("services").trouble.unwrap();
     assert_eq!(trouble.fault, Fault::Garbled);
-    assert!(trouble.message.contains("names itself"), "{trouble}");
+    assert!(trouble.message.contains("same continue token again"), "{trouble}");
 }
 
 #[tokio::test(start_paused = true)]
