@@ -153,7 +153,10 @@ async fn a_continue_token_that_repeats_causes_few_requests() {
     assert!(!followed.is_whole());
     let error = followed.state("services").error.unwrap();
     assert_eq!(error.fault, Fault::Garbled);
-    assert!(error.message.contains("names itself"), "{error}");
+    assert!(
+        error.message.contains("same continue token again"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "a choice that contradicts mode or levels",
+        "a setting that contradicts mode or levels",
         &[
             (
                 &[
@@ -90,7 +90,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "a `mode` that is no mode",
+        "an invalid `mode`",
         &[
             (&[("mode", "Hard"), ("keys", "zone")], "hard zone=100"),
             (
@@ -152,7 +152,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "`policy` beside others",
+        "`policy` with others",
         &[
             (&[("policy", "near"), ("keys", "zone")], "hard zone=100"),
             (&[("policy", "near"), ("keys", "zone,*")], "policy near"),
@@ -167,7 +167,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "the levels of a hard policy cannot be read",
+        "the levels of a hard policy are unreadable",
         &[
             (&[("mode", "hard")], "refuse"),
             (&[("mode", "hard"), ("keys", "zo ne")], "refuse"),
@@ -181,7 +181,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "`policy` is no name",
+        "`policy` is not a valid name",
         &[
             (&[("policy", "Near")], "refuse"),
             (&[("policy", "")], "refuse"),
@@ -198,7 +198,7 @@ const ROWS: &[Row] = &[
     ("the same in `keys` or `weights` of a boundary", &[]),
     ("the same in other `keys` or `weights`", &[]),
     (
-        "the levels of another policy cannot be read",
+        "the levels of another policy are unreadable",
         &[
             (&[("keys", "zo ne,*")], "nothing"),
             (&[("keys", "zo ne,*"), ("scheduler", "mh")], "added"),
@@ -209,7 +209,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     // Not about annotations: covered by the case `topology-keys` of the golden tests of `cluster`.
-    ("`topologyKeys` beside `externalTrafficPolicy: Local`", &[]),
+    ("`topologyKeys` with `externalTrafficPolicy: Local`", &[]),
 ];
 
 #[test]
