@@ -72,13 +72,13 @@ fn alone_the_documented_migration_from_kube_proxy_and_back_keeps_traffic_running
     // The output of `render`, of the configuration, and of `status`.
     let look = &[&*address, "mode: ipvs"][..];
     let there = &[&*address][..];
-    for (heading, printed, left, schedules) in [
+    for (heading, expected, left, schedules) in [
         ("Look first", look, OF_KUBE_PROXY, "rr"),
         ("To ipvs-topo", there, OF_OURS, "wrr"),
         ("Back to kube-proxy", &[], OF_KUBE_PROXY, "rr"),
     ] {
         let printed = desk.follow(heading);
-        for words in printed {
+        for words in expected {
             assert!(printed.contains(words), "{heading}: {words}: {printed}");
         }
         traffic.flows_but_for_refusals(heading, REFUSED);
