@@ -86,11 +86,7 @@ impl Seen {
                     ..slice
                 });
             }
-            let ports = numbers().map(|port| ServicePort {
-                name: name(port),
-                protocol: Protocol::Udp,
-                port,
-            });
+            let ports = numbers().map(|port| ServicePort::new(name(port), Protocol::Udp, port));
             service.ports = ports.collect();
             self.snapshot.set_service(service);
         }

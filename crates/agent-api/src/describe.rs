@@ -11,7 +11,7 @@ use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{
     Decision, EndpointDecision, Finding, LevelDecision, Note, Reason, ResolvedServer,
 };
-use topology_core::snapshot::Snapshot;
+use topology_core::snapshot::{FrontendKey, Snapshot};
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::policy_text;
@@ -25,7 +25,8 @@ const NAMED: usize = 5;
 
 /// A resolved virtual server, without data from a kernel.
 pub fn server(resolved: &ResolvedServer) -> ServerView {
-    let (protocol, address, fwmark) = frontend(&resolved.server.key);
+    let (address, fwmark) = key(&resolved.server.key);
+    let frontends = frontends(resolved);
     let decision = &resolved.decision;
     let (chosen, excluded): (Vec<_>, Vec<_>) = decision
         .endpoints
@@ -40,10 +41,17 @@ pub fn server(resolved: &ResolvedServer) -> ServerView {
         service: resolved.service.to_string(),
         port_name: resolved.port_name.to_string(),
         kind: resolved.kind.as_str().to_owned(),
-        protocol,
+        protocol: frontends
+            .first()
+            .map_or_else(String::new, |one| one.protocol.to_string()),
         address: address.map(|address| address.ip()),
         port: address.map(|address| address.port()),
         fwmark,
+        clients: resolved.clients.as_str().to_owned(),
+        frontends: frontends
+            .iter()
+            .map(|one| SocketAddr::new(one.address, one.port).to_string())
+            .collect(),
         scheduler: resolved.server.scheduler.to_string(),
         persistence_seconds: resolved.server.persistence.unwrap_or_default(),
         policy: policy(decision),
@@ -67,19 +75,29 @@ fn note(note: &Note) -> NoteView {
     }
 }
 
-/// Protocol, address and mark of a key; a mark matches packets of any protocol.
-fn frontend(key: &VirtualServerKey) -> (String, Option<SocketAddr>, Option<u32>) {
+/// The address or the mark of a key.
+const fn key(key: &VirtualServerKey) -> (Option<SocketAddr>, Option<u32>) {
     match *key {
+        VirtualServerKey::Address { address, port, .. } => {
+            (Some(SocketAddr::new(address, port)), None)
+        }
+        VirtualServerKey::FirewallMark { mark, .. } => (None, Some(mark)),
+    }
+}
+
+/// Where the clients of a virtual server connect.
+fn frontends(resolved: &ResolvedServer) -> Vec<FrontendKey> {
+    match resolved.server.key {
         VirtualServerKey::Address {
             protocol,
             address,
             port,
-        } => (
-            protocol.to_string(),
-            Some(SocketAddr::new(address, port)),
-            None,
-        ),
-        VirtualServerKey::FirewallMark { mark, .. } => (String::new(), None, Some(mark)),
+        } => vec![FrontendKey {
+            address,
+            protocol,
+            port,
+        }],
+        VirtualServerKey::FirewallMark { .. } => resolved.marked.clone(),
     }
 }
 

@@ -23,8 +23,11 @@ pub fn policy(decision: &Decision) -> String {
 /// The source of a decision on one line.
 fn chosen(decision: &Decision) -> String {
     let source = match decision.source {
-        PolicySource::TrafficPolicyLocal => {
+        PolicySource::InternalTrafficPolicyLocal => {
             return "endpoints on this node only (internalTrafficPolicy: Local)".to_owned();
+        }
+        PolicySource::ExternalTrafficPolicyLocal => {
+            return "endpoints on this node only (externalTrafficPolicy: Local)".to_owned();
         }
         PolicySource::Hints => return hints(&decision.levels),
         PolicySource::Uniform => return "every ready endpoint alike (no policy)".to_owned(),

@@ -28,7 +28,8 @@ pub struct ServerView {
     pub service: String,
     /// The name of the Service port; empty if it has none.
     pub port_name: String,
-    /// The kind of the address: `ClusterIP`.
+    /// The kind of the address: `ClusterIP`, `NodePort` or `LoadBalancer`; of a firewall mark, that of the first of
+    /// `frontends`.
     pub kind: String,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: String,
@@ -38,6 +39,13 @@ pub struct ServerView {
     pub port: Option<u16>,
     /// The firewall mark, for a virtual server without an address.
     pub fwmark: Option<u32>,
+    /// The clients that it serves: `all`, or with `externalTrafficPolicy: Local` those `inside` the cluster (an
+    /// address) or those `outside` (a firewall mark).
+    #[serde(default)]
+    pub clients: String,
+    /// Where these clients connect, as `192.0.2.1:80`: the address, or all addresses of a firewall mark.
+    #[serde(default)]
+    pub frontends: Vec<String>,
     pub scheduler: String,
     /// Session affinity in seconds; 0 for none.
     pub persistence_seconds: u32,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use topology_core::model::IpNetwork;
+use topology_core::model::{IpNetwork, NodePortAddresses};
 use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::MarkMask;
 
 /// Configuration of the loop. The command line sets the defaults.
 #[derive(Debug, Clone)]
@@ -21,6 +22,12 @@ pub struct AgentConfig {
     /// The node's own addresses, at most one of each family. If empty: the Node object's `InternalIP`, then the source
     /// address of the default route, then the first global address. Only addresses that this node has count.
     pub node_ips: Vec<IpAddr>,
+    /// The addresses of the cluster's pods; if empty, those of this node's pods are known from its Node object.
+    pub cluster_cidrs: Vec<IpNetwork>,
+    /// Where node ports are served.
+    pub node_port_addresses: NodePortAddresses,
+    /// The bits of firewall marks.
+    pub mark_mask: MarkMask,
     /// The scheduler of virtual servers, unless a Service requests another one.
     pub scheduler: Scheduler,
     /// Interval of the comparison of the kernel with the desired state.

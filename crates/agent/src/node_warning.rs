@@ -18,6 +18,8 @@ pub enum Topic {
     Record,
     /// The deadlines of draining real servers.
     Deadlines,
+    /// The record of firewall marks.
+    FirewallMarks,
     /// Connection tracking.
     Conntrack,
     /// Reading the kernel.
@@ -48,6 +50,7 @@ impl Topic {
             Self::Guard => "Guard",
             Self::Record => "Record",
             Self::Deadlines => "Deadlines",
+            Self::FirewallMarks => "FirewallMarks",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",

@@ -8,7 +8,7 @@ use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::Machine;
 use dataplane::other_proxy;
-use dataplane::ownership::{Claims, Deadlines, Draining, OwnershipRecord};
+use dataplane::ownership::{Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks};
 use dataplane::preflight;
 use dataplane::routes::RouteError;
 use dataplane::routes::address_monitor::AddressMonitor;
@@ -56,6 +56,7 @@ pub async fn run(
     let boot = boot_id(&config)?;
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
+    let (mark_record, saved_marks) = open_marks(&config, &boot);
     let (news, other_proxy) = watch::channel(Vec::new());
     let searching = tokio::spawn(other_proxy::watch(
         config.ports.clone(),
@@ -65,6 +66,7 @@ pub async fn run(
     let host = Machine::open(
         record,
         draining,
+        mark_record,
         config.sysctl_dir.clone(),
         other_proxy,
         Arc::clone(&crash_point),
@@ -77,6 +79,7 @@ pub async fn run(
         host,
         ours,
         deadlines: deadlines.iter().collect(),
+        marks: saved_marks.marks,
         epoch: booted(),
         metrics,
         pulse,
@@ -150,6 +153,26 @@ fn open_draining(config: &AgentConfig, boot: &str) -> (Draining, Deadlines) {
         );
     }
     (draining, deadlines)
+}
+
+/// Without this record the node still serves, so its errors do not end the agent.
+fn open_marks(config: &AgentConfig, boot: &str) -> (MarkRecord, SavedMarks) {
+    let (record, saved) = MarkRecord::open(&config.state_dir, boot);
+    let saved = saved.unwrap_or_else(|error| {
+        let place = config.state_dir.display();
+        tracing::warn!(
+            "the firewall marks in {place} cannot be read: {error}; marks may change, and then connections from outside \
+             of the cluster to Services with externalTrafficPolicy Local end"
+        );
+        SavedMarks::default()
+    });
+    if saved.damaged > 0 {
+        tracing::warn!(
+            lines = saved.damaged,
+            "the record of firewall marks has lines that cannot be read; the marks of what they name may change"
+        );
+    }
+    (record, saved)
 }
 
 /// SIGTERM and SIGINT.

@@ -17,7 +17,9 @@ use clap::{Args, Parser, Subcommand};
 use cluster::api::{NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use telemetry::log::LogFormat;
+use topology_core::model::{NodePortAddresses, NodePortEntry};
 use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::MarkMask;
 
 pub use self::annotations::AnnotationArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
@@ -95,6 +97,10 @@ pub struct AgentArgs {
     /// object.
     #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = values::node_ip)]
     pub node_ip: Vec<std::net::IpAddr>,
+
+    /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
+    pub cluster_cidr: Vec<topology_core::model::IpNetwork>,
 
     /// Interval of comparing the whole kernel table with the desired state.
     #[arg(
@@ -183,8 +189,24 @@ pub struct ServiceArgs {
     )]
     pub scheduler: Scheduler,
 
+    /// Node addresses where node ports are served: ranges, `primary` or `all`. Default: all.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub nodeport_addresses: Vec<NodePortEntry>,
+
+    /// Bits of the firewall marks that packets of outside clients get for `externalTrafficPolicy:
+    /// Local`; at least two.
+    #[arg(long, value_name = "MASK", default_value_t)]
+    pub fwmark_mask: MarkMask,
+
     #[command(flatten)]
     pub annotations: AnnotationArgs,
+}
+
+impl ServiceArgs {
+    /// The selection of `--nodeport-addresses`.
+    pub fn node_port_addresses(&self) -> NodePortAddresses {
+        self.nodeport_addresses.iter().copied().collect()
+    }
 }
 
 #[derive(Debug, Args)]

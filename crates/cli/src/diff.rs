@@ -10,10 +10,11 @@ use agent_api::numbers::many;
 use agent_api::view::DiffView;
 use agent_api::{client, describe};
 use dataplane::ipvs::observe_all;
-use dataplane::ownership::Claims;
+use dataplane::ownership::{Claims, SavedMarks};
 use dataplane::preflight;
 use topology_core::mirror::Mirror;
 use topology_core::plan::{DiffOptions, diff};
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::args::{DiffArgs, TextFormat, values};
 use crate::exit::{ExitStatus, Failure};
@@ -29,7 +30,10 @@ use crate::runtime;
 pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
-        let seen = Offline::read(&origin, node, &args.service, values::now())?;
+        // Without the record the marks are those of a first start.
+        let saved = SavedMarks::read(&args.state_dir, &boot_id()).unwrap_or_default();
+        let now = values::now();
+        let seen = Offline::read_with_marks(&origin, node, &args.service, now, saved.marks)?;
         let resolved = seen.resolve();
         let view = runtime::block_on(offline(&resolved, args))?;
         (view, resolved.warnings.len())
@@ -55,14 +59,20 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
         print::aside(&format!("warning: {}", warning.text));
     }
     let mut kernel = preflight::ipvs().await.map_err(Failure::trouble)?;
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let ours = Claims::read(&args.state_dir, boot.trim()).map_err(|error| {
+    let ours = Claims::read(&args.state_dir, &boot_id()).map_err(|error| {
         let place = args.state_dir.display();
         Failure::trouble(format_args!(
             "the record in {place} cannot be read: {error}; run as root"
         ))
     })?;
     let mut mirror = Mirror::new(ours.keys, 0);
+    for one in &resolved.servers {
+        if let (VirtualServerKey::FirewallMark { mark, .. }, Some(frontend)) =
+            (one.server.key, one.marked.first())
+        {
+            mirror.set_mark_protocol(mark, frontend.protocol);
+        }
+    }
     observe_all(&mut kernel, &mut mirror)
         .await
         .map_err(Failure::trouble)?;
@@ -86,6 +96,12 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
         .into_iter()
         .flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
     Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
+}
+
+/// The kernel's boot id; empty if it cannot be read.
+fn boot_id() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    boot.trim().to_owned()
 }
 
 /// A line for each step, and a summary.

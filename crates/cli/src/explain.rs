@@ -3,6 +3,8 @@
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use std::collections::BTreeSet;
+
 use agent_api::client;
 use agent_api::explain::nothing;
 use agent_api::view::{ExplainView, ServerView};
@@ -58,7 +60,7 @@ fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Fai
     runtime::block_on(async { Ok(client::get(&args.socket, &path).await?) })
 }
 
-/// The virtual servers of the requested port.
+/// All virtual servers of the requested port; its number is that of any of its addresses.
 fn only(
     views: Vec<ExplainView>,
     service: &ObjectName,
@@ -70,9 +72,18 @@ fn only(
     let fits = |server: &ServerView| {
         server.port_name == *wanted || server.port.is_some_and(|port| port.to_string() == *wanted)
     };
-    let (found, others): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| fits(&view.server));
+    let ports: BTreeSet<String> = views
+        .iter()
+        .filter(|view| fits(&view.server))
+        .map(|view| view.server.port_name.clone())
+        .collect();
+    // The other addresses of the port have other numbers, or none.
+    let (found, others): (Vec<_>, Vec<_>) = views
+        .into_iter()
+        .partition(|view| ports.contains(&view.server.port_name));
     if found.is_empty() {
-        let names: Vec<_> = others.iter().map(|view| port_name(&view.server)).collect();
+        let mut names: Vec<_> = others.iter().map(|view| port_name(&view.server)).collect();
+        names.dedup();
         return Err(Failure::input(format_args!(
             "Service {service} has no port {wanted}; it has {}",
             if names.is_empty() {

@@ -1,12 +1,17 @@
 //! A cluster that was read once, seen from one node: shared by `render`, `diff` and `explain`.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use agent_api::describe;
 use agent_api::explain::ExplainInput;
 use agent_api::scope::{self, Scope};
 use agent_api::view::{NodeView, NotProgrammedView, WarningView};
 use cluster::source::{Loaded, Options};
-use topology_core::model::ObjectName;
+use topology_core::model::{Family, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
+use topology_core::snapshot::{MarkedPort, Snapshot};
 
 use crate::args::{OriginArgs, ServiceArgs};
 use crate::exit::Failure;
@@ -60,6 +65,20 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The addresses of the Node object at which node ports are served; an agent uses those of the interfaces.
+fn node_port_addresses(snapshot: &Snapshot, node: &str, args: &ServiceArgs) -> BTreeSet<IpAddr> {
+    let addresses = snapshot.node(node).map_or(&[][..], |node| &node.addresses);
+    let primary: Vec<IpAddr> = [Family::V4, Family::V6]
+        .into_iter()
+        .filter_map(|family| {
+            let mut addresses = addresses.iter().copied();
+            addresses.find(|address| Family::of(*address) == family)
+        })
+        .collect();
+    args.node_port_addresses()
+        .select(addresses.iter().copied(), &primary)
+}
+
 impl Offline {
     /// Reads the cluster as of `now` (milliseconds since 1970). Must not run in an async task.
     ///
@@ -71,15 +90,32 @@ impl Offline {
         args: &ServiceArgs,
         now: i64,
     ) -> Result<Self, Failure> {
+        Self::read_with_marks(origin, node, args, now, Vec::new())
+    }
+
+    /// Does the same with the firewall marks that an agent allocated.
+    ///
+    /// # Errors
+    /// As [`Offline::read`].
+    pub fn read_with_marks(
+        origin: &Origin,
+        node: &str,
+        args: &ServiceArgs,
+        now: i64,
+        marks: Vec<(MarkedPort, u32)>,
+    ) -> Result<Self, Failure> {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
             now: Some(now),
             annotation_keys: args.annotations.label_keys(),
+            mark_mask: args.fwmark_mask,
+            marks,
         };
         let loaded = origin.read(&options)?;
         let me = Viewpoint {
             scheduler: args.scheduler,
             now: Some(now),
+            node_port_addresses: Arc::new(node_port_addresses(&loaded.snapshot, node, args)),
             ..Viewpoint::new(node)
         };
         Ok(Self { loaded, me })

@@ -76,6 +76,9 @@ fn config(args: &AgentArgs) -> AgentConfig {
         mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
+        cluster_cidrs: args.cluster_cidr.clone(),
+        node_port_addresses: args.service.node_port_addresses(),
+        mark_mask: args.service.fwmark_mask,
         scheduler: args.service.scheduler,
         check_period: args.check_period.0,
         drain_timeout: args.drain_timeout.0,
@@ -103,6 +106,8 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "kind": "KubeProxyConfiguration",
             "mode": "ipvs",
             "hostnameOverride": args.node_name,
+            "clusterCIDR": args.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+            "nodePortAddresses": args.service.nodeport_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "healthzBindAddress": address(args.healthz_bind_address),
             "metricsBindAddress": address(args.metrics_bind_address),
             "ipvs": {
@@ -118,6 +123,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
             "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodeIPs": args.node_ip,
+            "fwmarkMask": args.service.fwmark_mask.to_string(),
             "drainTimeout": seconds(args.drain_timeout),
             "stateDir": args.state_dir,
             "sysctlDir": args.sysctl_dir,
@@ -125,4 +131,41 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "adopt": args.adopt,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn args(more: &[&str]) -> Result<AgentArgs, String> {
+        let start = ["ipvs-topo", "agent", "--node", "n1"];
+        let parsed = Cli::try_parse_from(start.iter().chain(more));
+        match parsed.map_err(|error| error.to_string())?.command {
+            Command::Agent(args) => Ok(*args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn d7_the_mask_of_firewall_marks_is_configured_checked_and_shown_in_configz() {
+        let shown = |more: &[&str]| {
+            let args = args(more)?;
+            let bits = config(&args).mark_mask.bits();
+            let shown = configz(&args)["ipvs-topo"]["fwmarkMask"].clone();
+            Ok::<_, String>((bits, shown))
+        };
+        assert_eq!(shown(&[]), Ok((0x20ff_ffff, json!("0x20ffffff"))));
+        let other = shown(&["--fwmark-mask", "0xF00000"]);
+        assert_eq!(other, Ok((0xf0_0000, json!("0xf00000"))));
+        let one_bit = shown(&["--fwmark-mask", "0x4000"]).unwrap_err();
+        assert!(one_bit.contains("less than two bits"), "{one_bit}");
+        let decimal = shown(&["--fwmark-mask", "16384"]).unwrap_err();
+        assert!(
+            decimal.contains("write for example 0x20ffffff"),
+            "{decimal}"
+        );
+    }
 }

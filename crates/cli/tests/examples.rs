@@ -34,6 +34,8 @@ fn read(example: &Path, node: &str) -> Offline {
     let args = ServiceArgs {
         service_cidr: Vec::new(),
         scheduler: topology_core::scheduler::Scheduler::Wrr,
+        nodeport_addresses: Vec::new(),
+        fwmark_mask: topology_core::snapshot::MarkMask::default(),
         annotations: cli::args::AnnotationArgs::default(),
     };
     // At this time the drain of the examples is active, and its ramp is over.

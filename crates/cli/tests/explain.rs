@@ -35,6 +35,7 @@ fn every_example_in_80_columns() {
         ("hints", "n4", "shop/orders"),
         ("topology-keys", "n4", "infra/logs"),
         ("internal-local", "n1", "infra/node-metrics"),
+        ("external-local", "n4", "shop/storefront"),
         ("session-affinity", "n1", "shop/login"),
         ("dual-stack", "n4", "shop/web"),
         ("list", "n1", "shop/basket"),

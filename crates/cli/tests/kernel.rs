@@ -20,6 +20,10 @@ mod yaml;
 mod conntrack;
 #[path = "kernel/drain.rs"]
 mod drain;
+#[path = "kernel/external.rs"]
+mod external;
+#[path = "kernel/external_changes.rs"]
+mod external_changes;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

@@ -202,7 +202,7 @@ fn a_service_that_is_not_programmed_is_reported() {
         view["warnings"][0]["remedy"]
             .as_str()
             .unwrap()
-            .contains("clusterIP")
+            .contains("another address or port")
     );
 }
 

@@ -12,6 +12,7 @@ mod address;
 mod custom;
 mod drain;
 mod endpoint_slice;
+mod frontends;
 mod label_keys;
 mod meta;
 mod namespace;

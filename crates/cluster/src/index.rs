@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use topology_core::model::{IpNetwork, ObjectName};
-use topology_core::snapshot::Snapshot;
+use topology_core::snapshot::{MarkMask, Snapshot};
 
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Ignored, Kind, Object, ObjectKey};
@@ -43,6 +43,14 @@ impl Index {
         };
         index.publish_cidrs();
         index
+    }
+
+    /// Allocates firewall marks within `mask`. Call it before the first event.
+    #[must_use]
+    pub fn with_mark_mask(mut self, mask: MarkMask) -> Self {
+        self.snapshot = Snapshot::with_mark_mask(mask);
+        self.publish_cidrs();
+        self
     }
 
     /// Applies a batch and returns the warnings that are new.

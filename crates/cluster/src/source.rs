@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use topology_core::model::IpNetwork;
-use topology_core::snapshot::Snapshot;
+use topology_core::snapshot::{MarkMask, MarkedPort, Snapshot};
 
 use crate::claims;
 use crate::clock::Clock;
@@ -65,9 +65,21 @@ pub struct Options {
     /// The labels that annotations of Services may use, besides the built-in ones. `None` allows
     /// all labels.
     pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+    /// The bits of firewall marks.
+    pub mark_mask: MarkMask,
+    /// Firewall marks that an agent allocated.
+    pub marks: Vec<(MarkedPort, u32)>,
 }
 
 impl Options {
+    /// An empty index with these facts.
+    pub(crate) fn index(&self) -> Index {
+        let mut index = Index::new(self.service_cidrs.clone()).with_mark_mask(self.mark_mask);
+        let marks = self.marks.iter().cloned();
+        index.snapshot_mut().restore_firewall_marks(marks);
+        index
+    }
+
     fn context(&self) -> Context {
         Context::judging(Clock::at(self.now), self.annotation_keys.clone())
     }
@@ -127,7 +139,7 @@ impl std::fmt::Display for Lines<'_> {
 /// A problem in a file gives a warning, and everything else is used. Fails only if nothing can be
 /// used: the path does not exist, the folder has no such file, or every file is refused.
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
-    let mut index = Index::new(options.service_cidrs.clone());
+    let mut index = options.index();
     let mut tell = |batch| drop(index.apply(batch));
     let catalog = match SourcePath::new(path) {
         SourcePath::Stdin => tell_stdin(options.context(), &mut tell),
@@ -161,7 +173,7 @@ pub fn is_read_once(path: &Path) -> bool {
 
 /// Reads `text`. Warnings use `name` as the name of the file.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
-    let mut index = Index::new(options.service_cidrs.clone());
+    let mut index = options.index();
     let mut memory = Memory {
         text: Ok(text),
         context: options.context(),

@@ -54,7 +54,8 @@ cases! {
     drains_are_read_and_refused_beyond_their_limits: "drains",
     invalid_ports_are_left_out_one_by_one: "ports",
     objects_written_twice_have_one_winner: "repeated",
-    features_without_support_are_reported_kp_in_10_kp_in_11_kp_in_13: "unprogrammed",
+    features_without_support_are_reported_kp_in_10: "unprogrammed",
+    node_ports_and_load_balancer_addresses_are_frontends_kp_in_09_kp_in_11_kp_in_13: "frontends",
     the_old_field_topology_keys_is_read_v1_to_v13: "topology-keys",
     invalid_service_addresses_are_left_out_kp_in_09: "vips",
 }

@@ -37,7 +37,8 @@ impl fmt::Display for Json {
     }
 }
 
-const KEYS: [&str; 86] = [
+const KEYS: [&str; 87] = [
+    "podCIDRs",
     "metadata",
     "name",
     "namespace",

@@ -1,6 +1,6 @@
 //! Parsers of untrusted input, for the targets in `crates/dataplane/fuzz`. Nothing else is built with `cfg(fuzzing)`.
 
-use crate::ownership::{draining, record};
+use crate::ownership::{draining, marks, record};
 use crate::{conntrack, nftables, routes};
 
 /// A connection tracking entry, as the kernel lists it.
@@ -26,4 +26,9 @@ pub fn owned(text: &str) {
 /// The record of deadlines. Lines without a checksum get one.
 pub fn draining(text: &str) {
     draining::fuzz(text);
+}
+
+/// The record of firewall marks. Lines without a checksum get one.
+pub fn marks(text: &str) {
+    marks::fuzz(text);
 }

@@ -1,4 +1,4 @@
-//! The interface [`Host`] to a node's routes, nftables tables, connection tracking and ownership record.
+//! The interface [`Host`] to a node's routes, nftables tables, connection tracking and records on disk.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use topology_core::model::IpNetwork;
 use topology_core::plan::Deadline;
+use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow, FlowDeletion};
 use crate::crash_point::CrashPoint;
-use crate::nftables::{DesiredTables, EndpointDelta, Nft, NftError, TablesChange};
-use crate::ownership::OwnershipRecord;
-use crate::ownership::draining::Draining;
+use crate::nftables::{DesiredTables, ElementDelta, Nft, NftError, TablesChange};
+use crate::ownership::{Draining, MarkRecord, OwnershipRecord};
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
 use crate::sysctl::{self, SysctlReport};
@@ -44,6 +44,14 @@ pub trait Host {
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()>;
 
+    /// Records firewall marks that are allocated (`Some`) or released. `held` iterates over all marks, including these,
+    /// in case the record is rewritten.
+    fn save_marks(
+        &mut self,
+        changed: &[(MarkedPort, Option<u32>)],
+        held: &mut dyn Iterator<Item = (MarkedPort, u32)>,
+    ) -> std::io::Result<()>;
+
     /// Reads the node's addresses except Service addresses, and the source addresses of its default routes.
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError>;
 
@@ -68,11 +76,13 @@ pub trait Host {
     /// Applies the desired tables, in the background if that takes long.
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError>;
 
-    /// Whether single elements of the tables can be changed: the tables hold what was set last.
-    fn tables_are_known(&self) -> bool;
+    /// Whether `delta` can be written as single elements: the tables hold what was set last, no interval changes, and no
+    /// set or table is added or deleted.
+    fn can_apply_elements(&self, delta: &ElementDelta) -> bool;
 
-    /// Adds endpoints of this node to the tables, or removes them. Returns whether anything was written.
-    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError>;
+    /// Adds and removes single elements of sets, without a process. Returns whether anything was written: nothing is if
+    /// [`Host::can_apply_elements`] is false.
+    async fn apply_elements(&mut self, delta: &ElementDelta) -> Result<bool, NftError>;
 
     /// Starts to delete connection tracking entries in the background, one batch at a time.
     fn begin_flow_deletion(&mut self, flows: BTreeSet<Flow>);
@@ -103,6 +113,7 @@ pub struct HostObjects {
 pub struct Machine {
     record: OwnershipRecord,
     draining: Draining,
+    marks: MarkRecord,
     table: RouteTable,
     nft: Nft,
     conntrack: Conntrack,
@@ -116,6 +127,7 @@ impl Machine {
     pub fn open(
         record: OwnershipRecord,
         draining: Draining,
+        marks: MarkRecord,
         sysctl_dir: PathBuf,
         other_proxy: watch::Receiver<Vec<String>>,
         crash_point: Arc<CrashPoint>,
@@ -123,6 +135,7 @@ impl Machine {
         Ok(Self {
             record,
             draining,
+            marks,
             sysctl_dir,
             other_proxy,
             table: RouteTable::open()?,
@@ -156,6 +169,14 @@ impl Host for Machine {
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()> {
         self.draining.save(changed, held, &self.crash_point)
+    }
+
+    fn save_marks(
+        &mut self,
+        changed: &[(MarkedPort, Option<u32>)],
+        held: &mut dyn Iterator<Item = (MarkedPort, u32)>,
+    ) -> std::io::Result<()> {
+        self.marks.save(changed, held, &self.crash_point)
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
@@ -192,12 +213,12 @@ impl Host for Machine {
         self.nft.set(desired, &self.crash_point).await
     }
 
-    fn tables_are_known(&self) -> bool {
-        self.nft.is_known()
+    fn can_apply_elements(&self, delta: &ElementDelta) -> bool {
+        self.nft.can_apply_elements(delta)
     }
 
-    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError> {
-        self.nft.apply_endpoints(delta, &self.crash_point).await
+    async fn apply_elements(&mut self, delta: &ElementDelta) -> Result<bool, NftError> {
+        self.nft.apply_elements(delta, &self.crash_point).await
     }
 
     fn begin_flow_deletion(&mut self, flows: BTreeSet<Flow>) {

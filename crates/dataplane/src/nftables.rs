@@ -4,18 +4,24 @@
 //!   addresses that no virtual server took. It rejects them (and answers echo requests), so that no process of the host
 //!   answers on a Service address.
 //! - A nat chain masquerades a pod that reaches itself through its own Service.
+//! - The same chain masquerades connections to node ports: the endpoint may be on another node, and its replies must
+//!   come back through this one.
+//! - Packets from outside of the cluster get a firewall mark right before IPVS, if a virtual server has other endpoints for
+//!   them, and lose it right behind IPVS. New connections from outside of a Service's source ranges are dropped.
 //! - The `arp` table keeps the node from answering ARP requests for Service addresses.
 //! - If a hard policy asks to drop instead of reject, new connections are dropped before IPVS sees them. Existing
 //!   connections continue.
 //!
 //! `nft -f -` gets one transaction, and only if the kernel's tables differ from the desired ones. When a pod of this
-//! node is added or removed, one element of one set changes; that is sent over netlink, without a process. Tables of
-//! other programs are never changed.
+//! node or a node port is added or removed, single elements of sets change; they are sent over netlink, without a
+//! process. Tables of other programs are never changed.
 
 mod apply;
+mod delta;
 mod desired;
 mod diff;
 mod elements;
+mod family;
 mod foreign;
 mod generation;
 mod observe;
@@ -24,9 +30,14 @@ mod sets;
 mod table;
 
 pub use apply::{Nft, NftError, TablesChange};
-pub use desired::{DesiredTables, EndpointDelta};
-pub use sets::{CIDRS, Element, HAIRPIN, OWN, SILENT, SetRow, VIPS};
-pub use table::{TABLE, TableFamily};
+pub use delta::{ElementDelta, SetElement};
+pub use desired::DesiredTables;
+pub use family::TableFamily;
+pub use sets::{
+    CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, INSIDE, MARKS, MASQUERADE, OWN, SILENT,
+    SOURCE_RANGES, SetRow, VIPS,
+};
+pub use table::TABLE;
 
 /// Parses arbitrary text as output of `nft -j`.
 #[cfg(fuzzing)]

@@ -1,8 +1,10 @@
-//! Records on disk: our virtual servers, and the deadlines of draining real servers.
+//! Records on disk: our virtual servers, the deadlines of draining real servers, and firewall marks.
 
 pub mod draining;
 pub mod journal;
+pub mod marks;
 pub mod record;
 
 pub use draining::{Deadlines, Draining};
+pub use marks::{MarkRecord, SavedMarks};
 pub use record::{Claims, OwnershipRecord};

@@ -3,6 +3,8 @@
 //! Every test is a process in a network namespace of its own, with an empty IPVS table and `lo` up.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "tests say what they expect by failing loudly"
 )]
@@ -10,6 +12,13 @@
 #[macro_use]
 #[path = "kernel/cases.rs"]
 mod cases;
+#[path = "kernel/external.rs"]
+mod external;
+#[path = "../../cli/tests/kernel/lab.rs"]
+#[allow(dead_code, reason = "a crate of its own uses the rest of it")]
+mod lab;
+#[path = "kernel/tables.rs"]
+mod tables;
 
 use dataplane::ipvs::Ipvs;
 

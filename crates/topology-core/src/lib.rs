@@ -36,6 +36,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod api_values;
+mod hash;
 pub mod hints;
 pub mod memory;
 pub mod mirror;

@@ -86,6 +86,8 @@ pub struct Mirror {
     /// Deleted UDP real servers whose flows may still be tracked.
     stale_flows: FxHashMap<VirtualServerKey, BTreeSet<(IpAddr, u16)>>,
     drain_timeout: u64,
+    /// Firewall marks of UDP ports. The kernel does not know the protocol of a mark.
+    udp_marks: FxHashSet<u32>,
 }
 
 impl Mirror {
@@ -146,6 +148,24 @@ impl Mirror {
     /// Whether `key` is recorded as ours. Any other virtual server is foreign and never changed.
     pub fn is_ours(&self, key: &VirtualServerKey) -> bool {
         self.ours.contains(key)
+    }
+
+    /// Records the protocol of the packets with a firewall mark. It stays until the mark gets another one, so that it
+    /// is still known when the virtual server of a released mark is deleted.
+    pub fn set_mark_protocol(&mut self, mark: u32, protocol: Protocol) {
+        if protocol == Protocol::Udp {
+            self.udp_marks.insert(mark);
+        } else {
+            self.udp_marks.remove(&mark);
+        }
+    }
+
+    /// Whether removed real servers of `key` may finish their connections: UDP has none to finish (KP-GT-01).
+    pub(crate) fn drains(&self, key: &VirtualServerKey) -> bool {
+        match key {
+            VirtualServerKey::Address { protocol, .. } => *protocol != Protocol::Udp,
+            VirtualServerKey::FirewallMark { mark, .. } => !self.udp_marks.contains(mark),
+        }
     }
 
     /// Reserves memory for exactly so many more real servers under `key`: they are added one by one, and a mirror is
@@ -371,7 +391,7 @@ impl Mirror {
         key: &VirtualServerKey,
         reals: impl IntoIterator<Item = (IpAddr, u16)>,
     ) {
-        if !drains(key) {
+        if !self.drains(key) {
             self.stale_flows.entry(*key).or_default().extend(reals);
         }
     }
@@ -411,15 +431,4 @@ fn find(real_servers: &[ObservedRealServer], address: IpAddr, port: u16) -> Resu
         Some(last) if at(last) < (address, port) => Err(real_servers.len()),
         _ => real_servers.binary_search_by_key(&(address, port), at),
     }
-}
-
-/// Whether removed real servers of `key` may finish their connections: UDP has none to finish (KP-GT-01).
-pub(crate) fn drains(key: &VirtualServerKey) -> bool {
-    !matches!(
-        key,
-        VirtualServerKey::Address {
-            protocol: Protocol::Udp,
-            ..
-        }
-    )
 }

@@ -5,7 +5,7 @@ mod step;
 
 use std::net::IpAddr;
 
-use crate::mirror::{Mirror, ObservedRealServer, ObservedServer, Trust, drains};
+use crate::mirror::{Mirror, ObservedRealServer, ObservedServer, Trust};
 use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 pub use deadline::Deadline;
@@ -51,7 +51,7 @@ pub fn diff(
         return Plan::default();
     }
     let mut plan = match (desired, mirror.get(key)) {
-        (None, Some(observed)) if mirror.is_ours(key) => removal(key, observed),
+        (None, Some(observed)) if mirror.is_ours(key) => removal(key, observed, mirror),
         (Some(desired), None) => addition(desired),
         (Some(desired), Some(observed)) if options.adopt || mirror.is_ours(key) => KeptServer {
             desired,
@@ -85,9 +85,9 @@ fn stale_flow_steps<'a>(
     })
 }
 
-fn removal(key: &VirtualServerKey, observed: &ObservedServer) -> Plan {
+fn removal(key: &VirtualServerKey, observed: &ObservedServer, mirror: &Mirror) -> Plan {
     let mut steps = vec![Step::DeleteServer { key: *key }];
-    if !drains(key) {
+    if !mirror.drains(key) {
         let forget = |real: &ObservedRealServer| Step::DeleteFlows {
             key: *key,
             address: real.address,
@@ -236,7 +236,7 @@ impl KeptServer<'_> {
             weight,
             ..
         } = *real;
-        if !drains(&key) {
+        if !self.mirror.drains(&key) {
             phases.delete.push(Step::DeleteReal { key, address, port });
             phases.delete.push(Step::DeleteFlows { key, address, port });
             return;

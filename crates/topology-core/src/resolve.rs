@@ -12,7 +12,6 @@ mod decision;
 mod demand;
 mod drains;
 mod finding;
-mod hash;
 mod port_view;
 mod ramp;
 mod reason;
@@ -41,19 +40,19 @@ mod work;
 use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
-pub use finding::{Finding, FindingKind};
+pub use finding::{Finding, FindingKind, Precedence};
 pub use reason::Reason;
 pub use record::{Fact, StageRecord};
-pub use resolution::{Resolution, ResolvedServer};
+pub use resolution::{Clients, Resolution, ResolvedServer};
 pub use stages::{STAGES, Stage};
 pub use viewpoint::Viewpoint;
 
-use crate::model::{Family, ObjectName, Service};
+use crate::model::{Family, Frontend, FrontendKind, ObjectName, Service};
 use crate::snapshot::{FrontendKey, Snapshot};
 use crate::virtual_server::VirtualServerKey;
 use candidates::Candidate;
 use drains::Drains;
-use port_view::PortView;
+use port_view::{OutsideClients, PortView};
 use stages::TOGETHER;
 use targets::Targets;
 
@@ -64,61 +63,147 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
         return resolution;
     };
     let targets = Targets::of(service, snapshot.slices(name));
+    let own_node = snapshot.node(&me.node);
     let mut keys = FxHashSet::default();
     for port in &service.ports {
-        for frontend in &service.frontends {
+        let mut split = Vec::new();
+        for frontend in me.frontends(service) {
+            let Some(number) = frontend.port_of(port) else {
+                continue;
+            };
             let view = PortView {
                 snapshot,
                 me,
                 service,
                 targets: targets.of_port(port, Family::of(frontend.address)),
                 port,
-                frontend: *frontend,
-                own_node: snapshot.node(&me.node),
+                frontend,
+                number,
+                outside: None,
+                own_node,
             };
             if let Some(kind) = view.obstacle(&keys) {
                 resolution.findings.push(view.finding(kind));
-            } else {
-                view.resolve(&mut resolution);
-                keys.insert(view.key());
+                continue;
             }
+            view.resolve(&mut resolution);
+            keys.insert(view.key());
+            if service.splits_clients() && frontend.kind.is_external() {
+                split.push(view);
+            }
+        }
+        for family in [Family::V4, Family::V6] {
+            resolve_outside(&split, family, &mut resolution);
         }
     }
     resolution
 }
 
+/// Resolves a port for the outside clients of all its external frontends of a family.
+fn resolve_outside(split: &[PortView<'_>], family: Family, resolution: &mut Resolution) {
+    let of_family = || split.iter().filter(|view| view.family() == family);
+    let Some(first) = of_family().next() else {
+        return;
+    };
+    let Some(mark) = first.snapshot.firewall_mark(first.service, first.port) else {
+        resolution
+            .findings
+            .push(first.finding(FindingKind::NoFirewallMark));
+        return;
+    };
+    let outside = OutsideClients {
+        mark,
+        frontends: of_family().map(PortView::listener).collect(),
+    };
+    let view = PortView {
+        outside: Some(outside),
+        targets: first.targets.clone(),
+        ..*first
+    };
+    view.resolve(resolution);
+}
+
 impl PortView<'_> {
-    /// Why the address must not be programmed for this Service, given its previous virtual servers.
+    /// Why the frontend must not be programmed for this Service, given its previous virtual servers.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
-        let address = self.frontend.address;
-        if let Some(problem) = candidates::special(address) {
-            return Some(FindingKind::BadClusterIp { address, problem });
+        if let Some(kind) = self.unusable_address() {
+            return Some(kind);
         }
-        if let Some(node) = self.snapshot.conflicting_node(address, &self.me.node) {
-            let node = node.name.clone();
-            return Some(FindingKind::NodeAddress { address, node });
+        let mut claims = vec![self.claim()];
+        if self.frontend.kind == FrontendKind::NodePort {
+            claims.push(self.listener());
         }
-        let frontend = FrontendKey {
-            address,
-            protocol: self.port.protocol,
-            port: self.frontend.port_of(self.port),
-        };
-        let owner = self.snapshot.owner_of(&frontend)?;
-        if *owner != self.service.name {
-            let created = |service: &Service| service.created.unwrap_or(i64::MAX);
-            let is_older = self
-                .snapshot
-                .service(owner)
-                .is_some_and(|owner| created(owner) < created(self.service));
-            let owner = owner.clone();
-            return Some(FindingKind::FrontendTaken {
-                frontend,
-                owner,
-                is_older,
-            });
+        if let Some(kind) = claims.into_iter().find_map(|claim| self.taken(claim)) {
+            return Some(kind);
         }
         let repeated = so_far.contains(&self.key());
-        repeated.then_some(FindingKind::PortRepeated { frontend })
+        repeated.then(|| FindingKind::PortRepeated {
+            frontend: self.listener(),
+        })
+    }
+
+    /// The finding if another Service owns `frontend`.
+    fn taken(&self, frontend: FrontendKey) -> Option<FindingKind> {
+        let owner = self.snapshot.owner_of(&frontend)?;
+        if *owner == self.service.name {
+            return None;
+        }
+        let precedence = self
+            .snapshot
+            .service(owner)
+            .map_or(Precedence::Name, |owner| self.precedence(owner));
+        Some(FindingKind::FrontendTaken {
+            frontend,
+            owner: owner.clone(),
+            precedence,
+        })
+    }
+
+    /// Why `owner` gets the frontend.
+    fn precedence(&self, owner: &Service) -> Precedence {
+        let created = |service: &Service| service.created.unwrap_or(i64::MAX);
+        let cluster_ip = Frontend::cluster_ip(self.frontend.address);
+        if self.frontend.kind.is_external() && owner.frontends.contains(&cluster_ip) {
+            Precedence::ClusterIp
+        } else if created(owner) < created(self.service) {
+            Precedence::Older
+        } else {
+            Precedence::Name
+        }
+    }
+
+    /// Why the address cannot be used. An address of this node can be an external one: its other ports stay the node's.
+    fn unusable_address(&self) -> Option<FindingKind> {
+        let Frontend { kind, address } = self.frontend;
+        if kind == FrontendKind::NodePort {
+            return None;
+        }
+        if let Some(problem) = candidates::special(address) {
+            return Some(match kind {
+                FrontendKind::ClusterIp => FindingKind::BadClusterIp { address, problem },
+                FrontendKind::NodePort | FrontendKind::ExternalIp | FrontendKind::LoadBalancer => {
+                    FindingKind::BadExternalAddress {
+                        kind,
+                        address,
+                        problem,
+                    }
+                }
+            });
+        }
+        let is_own = || {
+            self.own_node
+                .is_some_and(|node| node.addresses.contains(&address))
+        };
+        if kind.is_external() && is_own() {
+            return None;
+        }
+        let node = self.snapshot.conflicting_node(address, &self.me.node)?;
+        let node = node.name.clone();
+        Some(FindingKind::NodeAddress {
+            kind,
+            address,
+            node,
+        })
     }
 
     fn finding(&self, kind: FindingKind) -> Finding {

@@ -4,6 +4,7 @@ mod claims;
 mod deciders;
 mod dirty;
 mod drained;
+mod firewall_marks;
 mod marks;
 mod policies;
 mod presence;
@@ -16,10 +17,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{
-    Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, TopologyPolicy,
+    Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, ServicePort, TopologyPolicy,
 };
 use claims::FrontendClaims;
 pub use claims::FrontendKey;
+pub use firewall_marks::{DEFAULT_MARK_MASK, MarkMask, MarkedPort};
+use firewall_marks::{FirewallMarks, marked_ports};
 pub use marks::Dirty;
 use marks::Marks;
 use presence::Presence;
@@ -38,6 +41,7 @@ pub struct Snapshot {
     /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
     claims: FrontendClaims,
+    firewall_marks: FirewallMarks,
     service_cidrs: Vec<IpNetwork>,
     /// Labels of namespaces.
     namespaces: FxHashMap<Arc<str>, Labels>,
@@ -63,6 +67,14 @@ struct ServiceAndSlices {
 }
 
 impl Snapshot {
+    /// An empty snapshot whose firewall marks have bits of `mask` only.
+    pub fn with_mark_mask(mask: MarkMask) -> Self {
+        Self {
+            firewall_marks: FirewallMarks::new(mask),
+            ..Self::default()
+        }
+    }
+
     /// Adds a Node, or replaces the one with the same name.
     pub fn set_node(&mut self, node: Node) {
         let old = self.nodes.get(&node.name);
@@ -110,6 +122,8 @@ impl Snapshot {
             self.marks.services(self.claims.withdraw(old));
         }
         self.marks.services(self.claims.enter(&service));
+        self.firewall_marks
+            .replace(entry.service.as_deref(), Some(&service));
         if let Some(policy) = &service.policy {
             self.tallies.track(policy, &self.nodes);
         }
@@ -127,6 +141,7 @@ impl Snapshot {
         self.marks.addresses(Some(&old), None);
         self.marks.service(name);
         self.marks.services(self.claims.withdraw(&old));
+        self.firewall_marks.replace(Some(&old), None);
         self.drop_if_empty(name);
     }
 
@@ -282,6 +297,53 @@ impl Snapshot {
     /// The Service that gets `frontend`: of several claimants the oldest, then the first by name (KP-SY-18).
     pub fn owner_of(&self, frontend: &FrontendKey) -> Option<&ObjectName> {
         self.claims.owner(frontend)
+    }
+
+    /// The firewall mark for the outside clients of a port; `None` if the Service needs none, or if all are in use.
+    pub fn firewall_mark(&self, service: &Service, port: &ServicePort) -> Option<u32> {
+        self.firewall_marks.of(&MarkedPort {
+            service: service.name.clone(),
+            port_name: Arc::clone(&port.name),
+            protocol: port.protocol,
+        })
+    }
+
+    /// The bits of firewall marks.
+    pub const fn mark_mask(&self) -> MarkMask {
+        self.firewall_marks.mask()
+    }
+
+    /// Gives Service ports the firewall marks of an earlier process. Call it before the first Service is added.
+    pub fn restore_firewall_marks(&mut self, marks: impl IntoIterator<Item = (MarkedPort, u32)>) {
+        for (port, mark) in marks {
+            self.firewall_marks.restore(port, mark);
+        }
+    }
+
+    /// Releases restored firewall marks of ports that no Service has. Call it after all Services are added.
+    pub fn release_unused_firewall_marks(&mut self) {
+        let services = self.services();
+        let current = services.flat_map(marked_ports).collect();
+        self.firewall_marks.retain(&current);
+    }
+
+    /// Lets other ports use released firewall marks, first of all those that wait for one. Call it when the kernel does
+    /// not use these marks any more. Returns whether a Service got a mark.
+    pub fn free_released_firewall_marks(&mut self) -> bool {
+        let served = self.firewall_marks.free_released();
+        let any = !served.is_empty();
+        self.marks.services(served);
+        any
+    }
+
+    /// All firewall marks, in no order.
+    pub fn firewall_marks(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
+        self.firewall_marks.iter()
+    }
+
+    /// The ports whose firewall marks were allocated or released since the last call, with the marks that they have now.
+    pub fn take_changed_firewall_marks(&mut self) -> Vec<(MarkedPort, Option<u32>)> {
+        self.firewall_marks.take_changed()
     }
 
     fn release_addresses(&mut self, node: &str) {

@@ -82,11 +82,7 @@ fn convert_service(entry: &ServiceDescription) -> anyhow::Result<Service> {
         format!("service.name: `{text}` is no namespace and name; write it as shop/cart")
     })?;
     let frontend = Frontend::cluster_ip(address("service.address", &entry.address)?);
-    let port = ServicePort {
-        name: Arc::default(),
-        protocol: protocol(entry.protocol),
-        port: entry.port,
-    };
+    let port = ServicePort::new(Arc::default(), protocol(entry.protocol), entry.port);
     Ok(Service {
         policy: policy(entry)?.map(Arc::new),
         ..Service::new(name, vec![frontend], vec![port])

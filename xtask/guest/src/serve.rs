@@ -13,6 +13,10 @@ use crate::sctp;
 use crate::termination::Termination;
 
 /// Options of `guest serve`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Address and port to listen on.
@@ -30,12 +34,35 @@ pub(crate) struct Args {
     /// Keep connections open after the answer, until the client closes.
     #[arg(long, conflicts_with = "udp")]
     hold: bool,
+    /// Add the client's address to the name, after a space.
+    #[arg(long)]
+    peer: bool,
+}
+
+/// The text of answers.
+struct ReplyText<'a> {
+    name: &'a str,
+    peer: bool,
+}
+
+impl ReplyText<'_> {
+    fn to(&self, client: SocketAddr) -> String {
+        let Self { name, peer } = self;
+        if *peer {
+            format!("{name} {}\n", client.ip())
+        } else {
+            format!("{name}\n")
+        }
+    }
 }
 
 /// Serves until SIGTERM.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let termination = Termination::listen()?;
-    let answer = format!("{}\n", args.name);
+    let answer = ReplyText {
+        name: &args.name,
+        peer: args.peer,
+    };
     let place = || format!("cannot listen on {}", args.listen);
     if args.udp {
         let socket = UdpSocket::bind(args.listen).with_context(place)?;
@@ -55,13 +82,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn connections(
     listener: &TcpListener,
     termination: &Termination,
-    answer: &str,
+    answer: &ReplyText<'_>,
     hold: bool,
 ) -> anyhow::Result<()> {
     let mut open: Vec<TcpStream> = Vec::new();
     listener.set_nonblocking(true)?;
     loop {
-        let (mut stream, _client) = match listener.accept() {
+        let (mut stream, client) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 if termination.is_requested_before(listener)? {
@@ -72,7 +99,7 @@ fn connections(
             Err(error) => return Err(error.into()),
         };
         // A client that has left must not stop the server.
-        let answered = stream.write_all(answer.as_bytes());
+        let answered = stream.write_all(answer.to(client).as_bytes());
         if hold && answered.is_ok() {
             open.retain(is_open);
             open.push(stream);
@@ -92,12 +119,16 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-fn datagrams(socket: &UdpSocket, termination: &Termination, answer: &str) -> anyhow::Result<()> {
+fn datagrams(
+    socket: &UdpSocket,
+    termination: &Termination,
+    answer: &ReplyText<'_>,
+) -> anyhow::Result<()> {
     let mut request = [0; 2048];
     while !termination.is_requested_before(socket)? {
         let (_length, client) = socket.recv_from(&mut request)?;
         // A client that has left must not stop the server.
-        drop(socket.send_to(answer.as_bytes(), client));
+        drop(socket.send_to(answer.to(client).as_bytes(), client));
     }
     Ok(())
 }

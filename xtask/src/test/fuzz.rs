@@ -202,6 +202,7 @@ mod tests {
             "draining",
             "gzip",
             "map",
+            "marks",
             "nft",
             "owned",
             "proxy_config",

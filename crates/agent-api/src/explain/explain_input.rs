@@ -69,7 +69,11 @@ impl ExplainInput {
 
 /// Copies the Service with its slices and namespace, and all Nodes, policies and drains.
 fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
-    let mut part = Snapshot::default();
+    let mut part = Snapshot::with_mark_mask(from.mark_mask());
+    // A mark that is allocated again can be another one, and then another virtual server.
+    let marks = from.firewall_marks();
+    let marks = marks.filter(|(port, _)| port.service == *service);
+    part.restore_firewall_marks(marks.map(|(port, mark)| (port.clone(), mark)));
     part.set_service(from.service(service)?.clone());
     for node in from.nodes() {
         part.set_node(node.clone());

@@ -46,7 +46,8 @@ fn lost(lost: &Lost) -> LostView {
 
 fn source_words(source: PolicySource, policy: Option<&PolicyName>) -> String {
     let words = match source {
-        PolicySource::TrafficPolicyLocal => "internalTrafficPolicy: Local",
+        PolicySource::InternalTrafficPolicyLocal => "internalTrafficPolicy: Local",
+        PolicySource::ExternalTrafficPolicyLocal => "externalTrafficPolicy: Local",
         PolicySource::ClusterOverride => "a ClusterTopologyPolicy that overrides",
         PolicySource::Annotation => "the Service's annotations",
         PolicySource::TopologyKeys => "spec.topologyKeys of the Service",

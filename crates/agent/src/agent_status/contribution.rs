@@ -177,7 +177,9 @@ fn invalid(decision: &Decision) -> Option<Instead> {
 /// The deciding source; `None` if it is stronger than annotations.
 fn in_use(decision: &Decision) -> Option<&'static str> {
     match decision.source {
-        PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => None,
+        PolicySource::InternalTrafficPolicyLocal
+        | PolicySource::ExternalTrafficPolicyLocal
+        | PolicySource::ClusterOverride => None,
         PolicySource::Uniform => Some(UNIFORM),
         PolicySource::Annotation
         | PolicySource::TopologyKeys

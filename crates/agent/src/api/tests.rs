@@ -39,10 +39,10 @@ apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: shop}
 spec:
-  type: NodePort
   clusterIP: 10.96.0.11
   clusterIPs: [10.96.0.11]
-  ports: [{name: http, port: 80, nodePort: 30080}]
+  externalIPs: [198.51.100.9]
+  ports: [{name: http, port: 80}]
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

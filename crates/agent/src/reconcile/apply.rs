@@ -339,14 +339,18 @@ fn flow(step: &Step) -> Option<Flow> {
             service: (*service, *service_port),
             server: (*address, *port),
         }),
+        Step::DeleteFlows {
+            key: VirtualServerKey::FirewallMark { .. },
+            address,
+            port,
+        } => Some(Flow::of_server((*address, *port))),
         Step::AddServer { .. }
         | Step::EditServer { .. }
         | Step::DeleteServer { .. }
         | Step::AddReal { .. }
         | Step::EditReal { .. }
         | Step::DrainReal { .. }
-        | Step::DeleteReal { .. }
-        | Step::DeleteFlows { .. } => None,
+        | Step::DeleteReal { .. } => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use dataplane::nftables::EndpointDelta;
+use dataplane::nftables::{ElementDelta, SetElement};
 use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
@@ -14,11 +14,12 @@ use topology_core::virtual_server::VirtualServerKey;
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
+    /// Its virtual servers.
     pub(crate) keys: BTreeSet<VirtualServerKey>,
-    /// Addresses of its endpoints on this node, ready or not.
-    pub(crate) local: BTreeSet<IpAddr>,
-    /// Virtual servers without real servers that drop new connections.
-    pub(crate) silent: BTreeSet<VirtualServerKey>,
+    /// The addresses that need a route. An address of the node has one.
+    pub(crate) vips: BTreeSet<IpAddr>,
+    /// Elements of nftables sets.
+    pub(crate) elements: BTreeSet<SetElement>,
     /// Virtual servers that are never programmed, with reasons.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
     /// Problems for its owner, one line each; a few, and the number of the others.
@@ -32,11 +33,8 @@ pub(crate) struct DesiredService {
 pub(crate) struct DesiredServices {
     by_service: BTreeMap<ObjectName, DesiredService>,
     owners: FxHashMap<VirtualServerKey, ObjectName>,
-    vips: Counted,
-    local: Counted,
-    /// Number of Services with the key: while a key moves from one Service to another, both have it.
-    silent: BTreeMap<VirtualServerKey, u32>,
-    silence_changed: bool,
+    vips: Counted<IpAddr>,
+    elements: Counted<SetElement>,
     endpoints: usize,
 }
 
@@ -49,13 +47,8 @@ impl DesiredServices {
     ) -> Vec<VirtualServerKey> {
         for key in &desired.keys {
             self.owners.insert(*key, service.clone());
-            self.vips.add(address(key));
         }
-        desired
-            .local
-            .iter()
-            .for_each(|ip| self.local.add(Some(*ip)));
-        self.endpoints += desired.endpoints;
+        self.add(&desired);
         let is_empty = desired == DesiredService::default();
         let old = if is_empty {
             self.by_service.remove(service)
@@ -63,12 +56,7 @@ impl DesiredServices {
             self.by_service.insert(service.clone(), desired)
         };
         let old = old.unwrap_or_default();
-        self.replace_silent(service, &old.silent);
-        for key in &old.keys {
-            self.vips.remove(address(key));
-        }
-        old.local.iter().for_each(|ip| self.local.remove(Some(*ip)));
-        self.endpoints -= old.endpoints;
+        self.remove(&old);
         let now = self.by_service.get(service);
         let dropped =
             |key: &VirtualServerKey| !now.is_some_and(|desired| desired.keys.contains(key));
@@ -83,23 +71,18 @@ impl DesiredServices {
         orphans
     }
 
-    fn replace_silent(&mut self, service: &ObjectName, old: &BTreeSet<VirtualServerKey>) {
-        let now = self.by_service.get(service).map(|desired| &desired.silent);
-        if now.unwrap_or(&BTreeSet::new()) == old {
-            return;
-        }
-        self.silence_changed = true;
-        for key in now.into_iter().flatten() {
-            *self.silent.entry(*key).or_default() += 1;
-        }
-        for key in old {
-            if let Entry::Occupied(mut users) = self.silent.entry(*key) {
-                *users.get_mut() -= 1;
-                if *users.get() == 0 {
-                    users.remove();
-                }
-            }
-        }
+    fn add(&mut self, service: &DesiredService) {
+        service.vips.iter().for_each(|vip| self.vips.add(*vip));
+        let elements = service.elements.iter();
+        elements.for_each(|element| self.elements.add(*element));
+        self.endpoints += service.endpoints;
+    }
+
+    fn remove(&mut self, service: &DesiredService) {
+        service.vips.iter().for_each(|vip| self.vips.remove(*vip));
+        let elements = service.elements.iter();
+        elements.for_each(|element| self.elements.remove(*element));
+        self.endpoints -= service.endpoints;
     }
 
     /// Findings that are new for the Service.
@@ -144,83 +127,77 @@ impl DesiredServices {
         self.vips.values()
     }
 
-    /// All addresses of endpoints on this node.
-    pub(crate) fn local(&self) -> impl Iterator<Item = IpAddr> {
-        self.local.values()
+    /// All elements of nftables sets.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = SetElement> {
+        self.elements.values()
     }
 
-    /// All virtual servers that drop new connections.
-    pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
-        self.silent.keys()
+    /// Whether the set of virtual addresses changed since the last call.
+    pub(crate) fn take_vips_changed(&mut self) -> bool {
+        !std::mem::take(&mut self.vips.changed).is_empty()
     }
 
-    /// Whether the set of virtual addresses or of silent ports changed since the last call.
-    pub(crate) fn take_frontends_changed(&mut self) -> bool {
-        let vips = std::mem::take(&mut self.vips.changed);
-        std::mem::take(&mut self.silence_changed) || !vips.is_empty()
-    }
-
-    /// The endpoints on this node that were added and removed since the last call.
-    pub(crate) fn take_endpoint_delta(&mut self) -> EndpointDelta {
-        let changed = std::mem::take(&mut self.local.changed);
+    /// The elements that were added and removed since the last call.
+    pub(crate) fn take_element_delta(&mut self) -> ElementDelta {
+        let changed = std::mem::take(&mut self.elements.changed);
         let (added, removed) = changed
             .into_iter()
-            .partition(|ip| self.local.users.contains_key(ip));
-        EndpointDelta { added, removed }
+            .partition(|element| self.elements.users.contains_key(element));
+        ElementDelta { added, removed }
     }
 }
 
-/// Addresses with reference counts.
-#[derive(Debug, Default)]
-struct Counted {
-    users: BTreeMap<IpAddr, u32>,
-    /// Addresses that were added or removed since the last call.
-    changed: BTreeSet<IpAddr>,
+/// Values with reference counts: while a value moves from one Service to another, both have it.
+#[derive(Debug)]
+struct Counted<T> {
+    users: BTreeMap<T, u32>,
+    /// Values that were added or removed since the last call.
+    changed: BTreeSet<T>,
 }
 
-impl Counted {
-    fn add(&mut self, address: Option<IpAddr>) {
-        if let Some(address) = address {
-            let users = self.users.entry(address).or_default();
-            *users += 1;
-            if *users == 1 {
-                self.toggle(address);
-            }
+impl<T> Default for Counted<T> {
+    fn default() -> Self {
+        Self {
+            users: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        }
+    }
+}
+
+impl<T: Ord + Copy> Counted<T> {
+    fn add(&mut self, value: T) {
+        let users = self.users.entry(value).or_default();
+        *users += 1;
+        if *users == 1 {
+            self.toggle(value);
         }
     }
 
-    fn remove(&mut self, address: Option<IpAddr>) {
-        let Some(address) = address else { return };
-        if let Some(users) = self.users.get_mut(&address) {
-            *users -= 1;
-            if *users == 0 {
-                self.users.remove(&address);
-                self.toggle(address);
+    fn remove(&mut self, value: T) {
+        if let Entry::Occupied(mut users) = self.users.entry(value) {
+            *users.get_mut() -= 1;
+            if *users.get() == 0 {
+                users.remove();
+                self.toggle(value);
             }
         }
     }
 
     /// Added and removed again is no change.
-    fn toggle(&mut self, address: IpAddr) {
-        if !self.changed.remove(&address) {
-            self.changed.insert(address);
+    fn toggle(&mut self, value: T) {
+        if !self.changed.remove(&value) {
+            self.changed.insert(value);
         }
     }
 
-    fn values(&self) -> impl Iterator<Item = IpAddr> {
+    fn values(&self) -> impl Iterator<Item = T> {
         self.users.keys().copied()
-    }
-}
-
-fn address(key: &VirtualServerKey) -> Option<IpAddr> {
-    match key {
-        VirtualServerKey::Address { address, .. } => Some(*address),
-        VirtualServerKey::FirewallMark { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use dataplane::nftables::{Element, SILENT};
     use topology_core::model::Protocol;
 
     use super::*;
@@ -228,16 +205,27 @@ mod tests {
     fn key(port: u16) -> VirtualServerKey {
         VirtualServerKey::Address {
             protocol: Protocol::Tcp,
-            address: "10.96.0.10".parse().unwrap(),
+            address: VIP.parse().unwrap(),
             port,
         }
     }
 
+    const VIP: &str = "10.96.0.10";
+
     fn asks(ports: &[u16]) -> DesiredService {
+        let vip = (!ports.is_empty()).then(|| VIP.parse().unwrap());
         DesiredService {
             keys: ports.iter().map(|port| key(*port)).collect(),
+            vips: vip.into_iter().collect(),
             ..DesiredService::default()
         }
+    }
+
+    fn silent() -> SetElement {
+        (
+            &SILENT,
+            Element::Listener(VIP.parse().unwrap(), Protocol::Tcp, 80),
+        )
     }
 
     fn name(name: &str) -> ObjectName {
@@ -248,19 +236,19 @@ mod tests {
     fn kp_ut_034_an_address_is_desired_while_any_of_its_ports_is() {
         let mut desired = DesiredServices::default();
         desired.replace(&name("a"), asks(&[1234, 1235]));
-        assert!(desired.take_frontends_changed());
+        assert!(desired.take_vips_changed());
         assert_eq!(desired.replace(&name("a"), asks(&[1235])), [key(1234)]);
-        assert!(!desired.take_frontends_changed(), "the address stays");
+        assert!(!desired.take_vips_changed(), "the address stays");
         assert_eq!(
             desired.replace(&name("a"), DesiredService::default()),
             [key(1235)]
         );
-        assert!(desired.take_frontends_changed());
+        assert!(desired.take_vips_changed());
         assert_eq!(desired.vips().count(), 0);
     }
 
     #[test]
-    fn a_key_that_moves_to_another_service_is_no_orphan_in_any_order() {
+    fn a_key_that_moves_to_another_service_is_no_orphan_whatever_the_order() {
         let mut desired = DesiredServices::default();
         desired.replace(&name("a"), asks(&[80]));
         desired.replace(&name("b"), asks(&[80]));
@@ -273,33 +261,33 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_key_that_moves_to_another_service_stays_silent_in_any_order() {
-        let silent = || DesiredService {
-            silent: BTreeSet::from([key(80)]),
+    fn an_element_that_moves_to_another_service_stays_in_any_order() {
+        let with_element = || DesiredService {
+            elements: [silent()].into(),
             ..asks(&[80])
         };
         let mut desired = DesiredServices::default();
-        desired.replace(&name("b"), silent());
-        desired.replace(&name("a"), silent());
+        desired.replace(&name("b"), with_element());
+        desired.replace(&name("a"), with_element());
         desired.replace(&name("b"), DesiredService::default());
-        assert_eq!(desired.silent().collect::<Vec<_>>(), [&key(80)]);
+        assert_eq!(desired.elements().collect::<Vec<_>>(), [silent()]);
         desired.replace(&name("a"), asks(&[80]));
-        assert_eq!(desired.silent().count(), 0);
+        assert_eq!(desired.elements().count(), 0);
     }
 
     #[test]
     fn an_equal_desired_state_changes_nothing() {
         let mut desired = DesiredServices::default();
-        let local = DesiredService {
-            local: BTreeSet::from(["10.244.1.2".parse().unwrap()]),
+        let with_element = DesiredService {
+            elements: [silent()].into(),
             ..asks(&[80])
         };
-        desired.replace(&name("a"), local.clone());
-        assert!(desired.take_frontends_changed());
-        assert_eq!(desired.take_endpoint_delta().added.len(), 1);
-        assert_eq!(desired.replace(&name("a"), local), []);
-        assert!(!desired.take_frontends_changed() && desired.take_endpoint_delta().is_empty());
+        desired.replace(&name("a"), with_element.clone());
+        assert!(desired.take_vips_changed());
+        assert_eq!(desired.take_element_delta().added, [silent()]);
+        assert_eq!(desired.replace(&name("a"), with_element), []);
+        assert!(!desired.take_vips_changed() && desired.take_element_delta().is_empty());
         desired.replace(&name("a"), DesiredService::default());
-        assert_eq!(desired.take_endpoint_delta().removed.len(), 1);
+        assert_eq!(desired.take_element_delta().removed, [silent()]);
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use dataplane::nftables::{CIDRS, DesiredTables, Element, HAIRPIN, OWN, SILENT, VIPS};
+use dataplane::nftables::{CIDRS, DesiredTables, Element, INSIDE, OWN, SetElement, VIPS};
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{self, LocalRoute};
-use topology_core::model::{Family, IpNetwork};
+use topology_core::model::{Family, IpNetwork, Node};
 use topology_core::snapshot::Snapshot;
-use topology_core::virtual_server::VirtualServerKey;
 
 use super::addresses::HostAddresses;
 use super::desired::DesiredServices;
@@ -30,6 +29,8 @@ pub(super) struct HostInput<'a> {
     pub(super) addresses: &'a HostAddresses,
     /// `--node-ip`.
     pub(super) node_ips: &'a [IpAddr],
+    /// `--cluster-cidr`.
+    pub(super) cluster_cidrs: &'a [IpNetwork],
 }
 
 /// Returns the plan, and warnings about addresses, one line each.
@@ -40,15 +41,19 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
         desired,
         addresses,
         node_ips,
+        cluster_cidrs,
     } = input;
-    let node: &[IpAddr] = snapshot.node(node).map_or(&[], |node| &node.addresses);
+    let node = snapshot.node(node);
+    let inside = inside_ranges(node, cluster_cidrs);
+    let node: &[IpAddr] = node.map_or(&[], |node| &node.addresses);
     let (ranges, refused) =
         routes::usable_ranges(snapshot.service_cidrs(), node, addresses.interfaces());
     let node_ips = addresses.node_ips(node_ips, node);
     let mut warnings: Vec<String> = refused.iter().map(ToString::to_string).collect();
     let vips: BTreeSet<IpAddr> = desired.vips().collect();
     warnings.extend(missing_sources(&node_ips, &vips));
-    let tables = tables(&ranges, &vips, desired, &addresses.all());
+    let tables = tables(&ranges, &vips, desired, &addresses.all())
+        .with(&INSIDE, inside.into_iter().map(Element::Range));
     let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
     let plan = HostPlan {
         ranges,
@@ -66,25 +71,41 @@ fn tables(
 ) -> DesiredTables {
     let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
     let outside = vips.iter().copied().filter(|vip| !inside(vip));
-    let endpoints = desired.local().filter(|ip| !own.contains(ip));
+    let elements = desired
+        .elements()
+        .filter(|element| !is_own_pair(element, own));
     let own_inside = own.iter().copied().filter(inside);
-    DesiredTables::default()
+    let tables = DesiredTables::default()
         .with(&CIDRS, ranges.iter().copied().map(Element::Range))
         .with(&VIPS, outside.map(Element::Address))
-        .with(&OWN, own_inside.map(Element::Address))
-        .with(&HAIRPIN, endpoints.map(Element::Pair))
-        .with(&SILENT, desired.silent().filter_map(listener_of))
+        .with(&OWN, own_inside.map(Element::Address));
+    elements.fold(tables, |tables, (set, element)| tables.with(set, [element]))
 }
 
-fn listener_of(key: &VirtualServerKey) -> Option<Element> {
-    match *key {
-        VirtualServerKey::Address {
-            protocol,
-            address,
-            port,
-        } => Some(Element::Listener(address, protocol, port)),
-        VirtualServerKey::FirewallMark { .. } => None,
-    }
+/// The addresses of pods: a client at another address is outside of the cluster. Without `--cluster-cidr` they are the
+/// ranges of this node's pods, since pods of other nodes reach Services at their own node.
+fn inside_ranges(node: Option<&Node>, cluster_cidrs: &[IpNetwork]) -> Vec<IpNetwork> {
+    let of_family = |family: Family| {
+        let is_of_family = move |range: &&IpNetwork| Family::of_range(range) == family;
+        let configured = cluster_cidrs.iter().filter(is_of_family);
+        let of_node = node.into_iter().flat_map(|node| &node.pod_cidrs);
+        let of_node = of_node.filter(is_of_family);
+        let ranges: Vec<IpNetwork> = configured.copied().collect();
+        if ranges.is_empty() {
+            of_node.copied().collect()
+        } else {
+            ranges
+        }
+    };
+    [Family::V4, Family::V6]
+        .into_iter()
+        .flat_map(of_family)
+        .collect()
+}
+
+/// Whether the element is for an endpoint with an address of the node, whose packets to itself never leave it.
+pub(super) fn is_own_pair((_, element): &SetElement, own: &BTreeSet<IpAddr>) -> bool {
+    matches!(element, Element::Pair(ip) if own.contains(ip))
 }
 
 /// A family with Services but without a node address.
@@ -105,8 +126,9 @@ fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use cluster::index::Index;
+    use dataplane::nftables::HAIRPIN;
     use dataplane::routes::addresses::Interface;
-    use topology_core::model::{ObjectName, Protocol};
+    use topology_core::model::ObjectName;
 
     use super::super::desired::DesiredService;
     use super::*;
@@ -118,16 +140,14 @@ mod tests {
     /// The plan of a node with one Service at `vip` and a local endpoint.
     fn plan(vip: &str, own: &[&str], node_ips: &[IpAddr]) -> (HostPlan, Vec<String>) {
         let index = Index::new(vec!["10.96.0.0/12".parse().unwrap()]);
-        let key = VirtualServerKey::Address {
-            protocol: Protocol::Tcp,
-            address: ip(vip),
-            port: 80,
-        };
         let mut desired = DesiredServices::default();
         let service = DesiredService {
-            keys: [key].into(),
-            silent: [key].into(),
-            local: [ip("10.244.1.2")].into(),
+            vips: [ip(vip)].into(),
+            elements: [
+                (&HAIRPIN, Element::Pair(ip("10.244.1.2"))),
+                (&HAIRPIN, Element::Pair(ip("192.168.1.9"))),
+            ]
+            .into(),
             ..DesiredService::default()
         };
         desired.replace(&ObjectName::new("t", "web"), service);
@@ -144,6 +164,7 @@ mod tests {
             desired: &desired,
             addresses: &addresses,
             node_ips,
+            cluster_cidrs: &[],
         })
     }
 
@@ -153,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_address_in_a_range_has_the_ranges_route_and_no_element_of_its_own() {
-        let (plan, warnings) = plan("10.96.0.10", &["192.168.1.1"], &[]);
+        let (plan, warnings) = plan("10.96.0.10", &["192.168.1.1", "192.168.1.9"], &[]);
         assert!(warnings.is_empty(), "{warnings:?}");
         assert_eq!(
             routes(&plan),
@@ -162,12 +183,23 @@ mod tests {
         let range = "10.96.0.0/12".parse().unwrap();
         let expected = DesiredTables::default()
             .with(&CIDRS, [Element::Range(range)])
-            .with(&HAIRPIN, [Element::Pair(ip("10.244.1.2"))])
-            .with(
-                &SILENT,
-                [Element::Listener(ip("10.96.0.10"), Protocol::Tcp, 80)],
-            );
+            .with(&HAIRPIN, [Element::Pair(ip("10.244.1.2"))]);
         assert_eq!(plan.tables, expected);
+    }
+
+    #[test]
+    fn pods_are_inside_by_the_configured_ranges_or_those_of_this_node() {
+        let range = |text: &str| text.parse::<IpNetwork>().unwrap();
+        let node = Node {
+            pod_cidrs: vec![range("10.244.1.0/24"), range("fd00:10:244:1::/64")],
+            ..Node::new("n1")
+        };
+        assert_eq!(inside_ranges(None, &[]), []);
+        assert_eq!(inside_ranges(Some(&node), &[]), node.pod_cidrs);
+        assert_eq!(
+            inside_ranges(Some(&node), &[range("10.244.0.0/16")]),
+            [range("10.244.0.0/16"), range("fd00:10:244:1::/64")]
+        );
     }
 
     #[test]

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use cluster::claims;
 use cluster::object::{Kind, ObjectKey};
 use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use dataplane::nftables::{EndpointDelta, NftError, TablesChange};
+use dataplane::nftables::{Element, ElementDelta, NftError, SetElement, TablesChange};
+use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{LocalRoute, RouteReport};
+use topology_core::model::{FrontendKind, ObjectName, Service};
 
 use super::addresses::HostAddresses;
-use super::host_plan::{HostInput, HostPlan, host_plan};
+use super::host_plan::{HostInput, HostPlan, host_plan, is_own_pair};
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
@@ -20,8 +23,8 @@ use crate::node_warning::Topic;
 pub(super) enum HostChange {
     /// Compare everything.
     Everything(HostPlan),
-    /// Add or remove local pods in the tables.
-    Endpoints(EndpointDelta),
+    /// Add or remove single elements of the tables.
+    Elements(ElementDelta),
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -44,6 +47,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Ok(self.addresses.replace(read))
     }
 
+    /// Selects the addresses for node ports again. Returns the Services that this affects.
+    pub(super) fn update_node_port_addresses(&mut self) -> Vec<ObjectName> {
+        let snapshot = self.index.snapshot();
+        let node = snapshot.node(&self.me.node);
+        let node = node.map_or(&[][..], |node| &node.addresses);
+        let NodeIps { v4, v6 } = self.addresses.node_ips(&self.config.node_ips, node);
+        let primary: Vec<IpAddr> = v4.into_iter().chain(v6).collect();
+        let config = &self.config.node_port_addresses;
+        let selected = config.select(self.addresses.all(), &primary);
+        if selected == *self.me.node_port_addresses {
+            return Vec::new();
+        }
+        self.me.node_port_addresses = Arc::new(selected);
+        let has_node_ports = |service: &&Service| {
+            let mut frontends = service.frontends.iter();
+            frontends.any(|frontend| frontend.kind == FrontendKind::NodePort)
+        };
+        let services = snapshot.services().filter(has_node_ports);
+        services.map(|service| service.name.clone()).collect()
+    }
+
     /// Computes the desired routes and tables, and the warnings about addresses.
     pub(super) fn host_plan(&mut self) -> HostPlan {
         let (plan, warnings) = host_plan(&HostInput {
@@ -52,6 +76,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             desired: &self.desired,
             addresses: &self.addresses,
             node_ips: &self.config.node_ips,
+            cluster_cidrs: &self.config.cluster_cidrs,
         });
         self.warnings.set(Topic::Addresses, warnings);
         plan
@@ -72,14 +97,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// The work that is due; everything if `all`.
     pub(super) fn host_change(&mut self, all: bool) -> HostChange {
-        let frontends = self.desired.take_frontends_changed();
-        let mut delta = self.desired.take_endpoint_delta();
-        let pods_only = delta.is_empty() || self.host.tables_are_known();
-        if all || frontends || !pods_only {
+        let vips = self.desired.take_vips_changed();
+        let mut delta = self.desired.take_element_delta();
+        let own = self.addresses.all();
+        for elements in [&mut delta.added, &mut delta.removed] {
+            elements.retain(|element| !is_own_pair(element, &own));
+        }
+        if all || vips || !self.host.can_apply_elements(&delta) {
             return HostChange::Everything(self.host_plan());
         }
-        delta.retain(|pod| self.addresses.link_of(*pod).is_none());
-        HostChange::Endpoints(delta)
+        HostChange::Elements(delta)
     }
 
     /// Writes the tables that must be in place before virtual servers. Returns the number of writes.
@@ -89,11 +116,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.apply_tables(plan).await
             }
             HostChange::Everything(_) => 0,
-            HostChange::Endpoints(delta) => {
-                let added = delta.added.clone();
-                self.apply_endpoints(EndpointDelta {
-                    added,
-                    ..EndpointDelta::default()
+            HostChange::Elements(delta) => {
+                let removed = delta.removed.iter().filter(|element| is_mark(element));
+                self.apply_elements(ElementDelta {
+                    added: delta.added.clone(),
+                    removed: removed.copied().collect(),
                 })
                 .await
             }
@@ -111,10 +138,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 }
                 routes + self.apply_tables(&plan).await
             }
-            HostChange::Endpoints(EndpointDelta { removed, .. }) => {
-                self.apply_endpoints(EndpointDelta {
+            HostChange::Elements(ElementDelta { mut removed, .. }) => {
+                removed.retain(|element| !is_mark(element));
+                self.apply_elements(ElementDelta {
                     removed,
-                    ..EndpointDelta::default()
+                    ..ElementDelta::default()
                 })
                 .await
             }
@@ -122,11 +150,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// If the kernel refuses, the tables are unknown and are written again.
-    async fn apply_endpoints(&mut self, delta: EndpointDelta) -> usize {
+    async fn apply_elements(&mut self, delta: ElementDelta) -> usize {
         if delta.is_empty() {
             return 0;
         }
-        match self.host.apply_endpoints(&delta).await {
+        match self.host.apply_elements(&delta).await {
             Ok(written) => usize::from(written),
             Err(error) => {
                 tracing::debug!("{error}");
@@ -202,4 +230,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::Routes, lines);
         0
     }
+}
+
+/// Whether the element marks packets: it is removed before the virtual server of the mark drains, so that new
+/// connections use the virtual server of the address instead of being refused.
+fn is_mark((_, element): &SetElement) -> bool {
+    matches!(element, Element::Mark(..))
 }

@@ -7,19 +7,18 @@ use std::time::Duration;
 use cluster::event::Completeness;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, ListedServer};
+use dataplane::nftables::{DesiredTables, FIREWALLED, SOURCE_RANGES};
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan::{self, Step};
-use topology_core::resolve::{Resolution, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::apply::Applied;
 use super::counts::KernelTotals;
-use super::programmable::{ProgrammableServer, desired_service};
+use super::programmable::ProgrammableServer;
 use super::reconciler::{Item, Reconciler};
-use crate::agent_status::Contribution;
 
 /// Steps that are sent before the next ones are computed: few enough for little memory, enough to keep the kernel busy.
 const CHUNK: usize = 1024;
@@ -28,7 +27,7 @@ const CHUNK: usize = 1024;
 pub(super) const SLICE: usize = 128;
 
 /// Interval of checks of a draining real server's connections, in milliseconds.
-const DRAIN_POLL: u64 = 5_000;
+pub(super) const DRAIN_POLL: u64 = 5_000;
 
 /// The interval while deletions are postponed, and for drains without a deadline (KP-GT-02).
 const PATIENT_POLL: u64 = 60_000;
@@ -84,6 +83,11 @@ impl Done {
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The pass after a change of the input.
     pub(super) async fn pass_dirty(&mut self) {
+        self.pass_changes().await;
+        self.serve_waiting_for_marks().await;
+    }
+
+    pub(super) async fn pass_changes(&mut self) {
         let dirty = self.index.snapshot_mut().take_dirty(&self.me.node);
         let since = self.pending.take_up();
         if dirty.is_empty() {
@@ -100,6 +104,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// The pass over all desired keys and all keys in the kernel.
     pub(super) async fn full_pass(&mut self) -> Done {
+        self.release_unused_marks();
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = self.pending.take_up();
         let mut work = Work {
@@ -119,6 +124,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warn_of_claims();
         let done = self.pass(work).await;
         self.report(&done, since);
+        self.serve_waiting_for_marks().await;
         done
     }
 
@@ -159,6 +165,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter_map(|key| self.desired.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
+        if work.host {
+            services.extend(self.update_node_port_addresses());
+        }
         let mut desired = DesiredKeys::new();
         self.resolve_all(&services, &mut desired);
         for key in work.keys {
@@ -176,6 +185,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let keys: Vec<_> = desired.keys().copied().collect();
         let before = KernelTotals::of(&self.mirror, &keys);
         self.read_again(&mut desired).await;
+        self.write_marks();
         let host_change = self.host_change(work.host);
         done.host_writes += self.apply_before_servers(&host_change).await;
         self.program(desired, &mut done).await;
@@ -264,7 +274,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut void = Vec::new();
         let mut computing = Instant::now();
         for (key, target) in self.in_order(desired) {
-            if target.is_some() && !self.may_touch(&key) {
+            if target.is_some() && !(self.may_touch(&key) && self.is_protected(&key)) {
                 continue;
             }
             if target.is_none() && self.is_void(&key) {
@@ -335,56 +345,22 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    pub(super) fn resolve_all(
-        &mut self,
-        services: &BTreeSet<ObjectName>,
-        desired: &mut DesiredKeys,
-    ) {
-        self.me.now = Some(self.clock.now());
-        for service in services {
-            let resolution = resolve(self.index.snapshot(), &self.me, service);
-            Arc::make_mut(&mut self.me.memory).store(service, &resolution);
-            self.record(service, resolution, desired);
+    /// Whether nftables has the source ranges of a new virtual server: before, every client could connect.
+    fn is_protected(&mut self, key: &VirtualServerKey) -> bool {
+        let is_new = self.mirror.get(key).is_none();
+        let service = self.desired.owner(key).filter(|_| is_new);
+        let service = service.and_then(|service| self.desired.service(service));
+        let elements = service.into_iter().flat_map(|service| &service.elements);
+        let ranges = elements.filter(|(set, _)| [&FIREWALLED, &SOURCE_RANGES].contains(set));
+        let ranges = ranges.fold(DesiredTables::default(), |tables, (set, element)| {
+            tables.with(set, [*element])
+        });
+        let is_protected = ranges == DesiredTables::default() || !self.host.tables_lack(&ranges);
+        if !is_protected {
+            let error = "nftables does not have the source ranges of its clients yet".to_owned();
+            self.record_failure(*key, error);
         }
-    }
-
-    /// Stores the desired state of a Service.
-    fn record(&mut self, service: &ObjectName, resolution: Resolution, desired: &mut DesiredKeys) {
-        let resolve_again_at = resolution.resolve_again_at;
-        let now = self.clock.now();
-        self.aggregate
-            .replace(service, Contribution::of(&resolution), now);
-        let (asked, servers) = desired_service(service, resolution, &self.me, &self.addresses);
-        for finding in self.desired.new_findings(service, &asked) {
-            tracing::warn!("{finding}");
-        }
-        let due = resolve_again_at.map(|at| self.due_at(at));
-        for (key, due) in asked
-            .keys
-            .iter()
-            .zip(std::iter::once(due).chain(std::iter::repeat(None)))
-        {
-            self.agenda.visit(&Item::Decision(*key), due);
-        }
-        for orphan in self.desired.replace(service, asked) {
-            self.agenda.visit(&Item::Decision(orphan), None);
-            self.schedulers.set_lacking(orphan, None);
-            desired.entry(orphan).or_insert(None);
-        }
-        for target in &servers {
-            self.schedulers.set_lacking(target.server.key, target.lacks);
-        }
-        desired.extend(
-            servers
-                .into_iter()
-                .map(|target| (target.server.key, Some(target))),
-        );
-    }
-
-    /// Converts a calendar time to the loop's clock; a past time is now.
-    fn due_at(&self, moment: i64) -> u64 {
-        let ahead = moment.saturating_sub(self.clock.now());
-        self.now().saturating_add(u64::try_from(ahead).unwrap_or(0))
+        is_protected
     }
 
     pub(super) fn record_success(&mut self, key: &VirtualServerKey) {
@@ -414,8 +390,12 @@ fn begins_to_drain(step: &Step) -> bool {
 
 pub(super) fn foreign_words(key: &VirtualServerKey) -> String {
     format!(
-        "a virtual server that is not ours has this address and port and is left alone; remove it with \
-         `ipvsadm -D {key}`, or start the agent with --adopt to take it over"
+        "a virtual server that is not ours has this {} and is left alone; remove it with `ipvsadm -D {key}`, or start \
+         the agent with --adopt to take it over",
+        match key {
+            VirtualServerKey::Address { .. } => "address and port",
+            VirtualServerKey::FirewallMark { .. } => "firewall mark",
+        }
     )
 }
 

@@ -1,15 +1,18 @@
 //! Determines which virtual servers of a Service may be programmed on this node, and why others may not.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use topology_core::model::ObjectName;
-use topology_core::policy::OnNoMatch;
-use topology_core::resolve::{Decision, Note, Refusal, Resolution, Viewpoint};
+use topology_core::mirror::Mirror;
+use topology_core::model::{FrontendKind, ObjectName};
+use topology_core::resolve::{Decision, Note, Resolution, ResolvedServer, Viewpoint};
 use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::addresses::HostAddresses;
 use super::desired::DesiredService;
+use super::elements;
 
 /// Most findings of one Service that are kept; the rest are counted in one more.
 const MAX_FINDINGS: usize = 20;
@@ -25,6 +28,7 @@ pub(super) struct ProgrammableServer {
 
 /// The desired state of a Service without decisions, and the servers that may be programmed.
 pub(super) fn desired_service(
+    snapshot: &Snapshot,
     service: &ObjectName,
     resolution: Resolution,
     me: &Viewpoint,
@@ -36,21 +40,24 @@ pub(super) fn desired_service(
         ..
     } = resolution;
     let mut desired = DesiredService::default();
+    let object = snapshot.service(service);
     let mut servers = Vec::with_capacity(resolved.len());
     for resolved in resolved {
         let key = resolved.server.key;
         let endpoints = &resolved.decision.endpoints;
         desired.endpoints = desired.endpoints.max(endpoints.len());
-        if let Some(words) = refusal(&key, &resolved.service, addresses) {
+        let link = address(&key).and_then(|address| addresses.link_of(address));
+        if let (Some(link), FrontendKind::ClusterIp) = (link, resolved.kind) {
+            let words = refusal(&resolved, link);
             desired.refused.insert(key, words);
             continue;
         }
-        let here = endpoints
-            .iter()
-            .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
-        desired.local.extend(here.map(|endpoint| endpoint.address));
-        if is_silent(&resolved.decision) {
-            desired.silent.insert(key);
+        if link.is_none() && resolved.kind != FrontendKind::NodePort {
+            desired.vips.extend(address(&key));
+        }
+        if let Some(object) = object {
+            let elements = elements::elements(&resolved, object, &me.node);
+            desired.elements.extend(elements);
         }
         desired.keys.insert(key);
         servers.push(ProgrammableServer {
@@ -72,6 +79,48 @@ pub(super) fn desired_service(
     (desired, servers)
 }
 
+/// The virtual servers for marks of `held` that `asked` has no more, while the kernel has real servers in them.
+///
+/// Their real servers drain: deleting the virtual server would end the connections of outside clients, which go on
+/// when the Service changes to `externalTrafficPolicy: Cluster`.
+pub(super) fn draining_marks(
+    mirror: &Mirror,
+    held: &DesiredService,
+    asked: &DesiredService,
+    servers: &[ProgrammableServer],
+) -> Vec<ProgrammableServer> {
+    let leaving = held.keys.difference(&asked.keys).copied();
+    let marks = leaving.filter(|key| matches!(key, VirtualServerKey::FirewallMark { .. }));
+    let marks = marks.filter(|key| mirror.is_ours(key));
+    let mut targets = Vec::new();
+    for key in marks {
+        let observed = mirror.get(&key);
+        let Some(observed) = observed.filter(|observed| !observed.real_servers.is_empty()) else {
+            continue;
+        };
+        let endpoints = servers.iter().flat_map(|target| {
+            let reals = target.server.real_servers.iter();
+            let chosen = reals.map(|real| (real.address, real.port));
+            chosen.chain(target.unchosen.iter().copied())
+        });
+        let unchosen: BTreeSet<_> = endpoints.collect();
+        if unchosen.is_empty() {
+            continue;
+        }
+        targets.push(ProgrammableServer {
+            server: VirtualServer {
+                key,
+                scheduler: observed.scheduler.parse().unwrap_or_default(),
+                persistence: observed.persistence,
+                real_servers: Vec::new(),
+            },
+            unchosen: unchosen.into_iter().collect(),
+            lacks: None,
+        });
+    }
+    targets
+}
+
 /// The requested scheduler, if it is missing.
 fn lacking(decision: &Decision) -> Option<Scheduler> {
     decision.notes.iter().find_map(|note| {
@@ -82,29 +131,19 @@ fn lacking(decision: &Decision) -> Option<Scheduler> {
     })
 }
 
-/// Whether clients that cannot be served get no reply.
-fn is_silent(decision: &Decision) -> bool {
-    let no_match = matches!(
-        decision.refusal,
-        Some(
-            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
-        )
-    );
-    no_match && decision.on_no_match == OnNoMatch::Drop
-}
-
-/// Why a key must never be programmed on this node (T03).
-fn refusal(
-    key: &VirtualServerKey,
-    service: &ObjectName,
-    addresses: &HostAddresses,
-) -> Option<String> {
-    let VirtualServerKey::Address { address, .. } = key else {
-        return None;
-    };
-    let link = addresses.link_of(*address)?;
-    Some(format!(
+/// Why a cluster IP must never be programmed on this node (T03).
+fn refusal(resolved: &ResolvedServer, link: &str) -> String {
+    let service = &resolved.service;
+    let address = address(&resolved.server.key).map_or_else(String::new, |ip| ip.to_string());
+    format!(
         "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
          the Service another, or take it from the link"
-    ))
+    )
+}
+
+fn address(key: &VirtualServerKey) -> Option<IpAddr> {
+    match key {
+        VirtualServerKey::Address { address, .. } => Some(*address),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
 }

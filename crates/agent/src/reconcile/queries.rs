@@ -188,6 +188,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter(|key| self.mirror.is_ours(key))
             .copied();
         let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
+        for (port, mark) in self.index.snapshot().firewall_marks() {
+            mirror.set_mark_protocol(mark, port.protocol);
+        }
         let (now, options) = (self.now(), self.options());
         let observed = observe_all(&mut self.kernel, &mut mirror).await;
         observed.map_err(|error| error.to_string())?;

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use topology_core::mirror::Mirror;
 use topology_core::plan::Deadline;
 use topology_core::resolve::Viewpoint;
+use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::addresses::HostAddresses;
@@ -64,6 +65,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
+    /// Whether the last write of firewall marks failed.
+    pub(super) marks_failed: bool,
     pub(super) forgetting: Forgetting,
     pub(super) initial_read: InitialRead,
     pub(super) startup: Startup,
@@ -87,6 +90,8 @@ pub(crate) struct Parts<K, H> {
     pub(crate) ours: Vec<VirtualServerKey>,
     /// The deadlines of draining real servers from an earlier process.
     pub(crate) deadlines: Vec<Deadline>,
+    /// The firewall marks of an earlier process.
+    pub(crate) marks: Vec<(MarkedPort, u32)>,
     /// The origin of the loop's clock: the boot, because deadlines outlive the process.
     pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
@@ -101,6 +106,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host,
             ours,
             deadlines,
+            marks,
             epoch,
             metrics,
             pulse,
@@ -109,13 +115,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let drain_timeout = milliseconds(config.drain_timeout);
         let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
         mirror.restore_deadlines(&deadlines, milliseconds(epoch.elapsed()));
+        for (port, mark) in &marks {
+            mirror.set_mark_protocol(*mark, port.protocol);
+        }
+        let mut index = Index::new(config.service_cidrs.clone()).with_mark_mask(config.mark_mask);
+        index.snapshot_mut().restore_firewall_marks(marks);
         let me = Viewpoint {
             scheduler: config.scheduler,
             ..Viewpoint::new(Arc::clone(&config.node))
         };
         Self {
             me,
-            index: Index::new(config.service_cidrs.clone()),
+            index,
             mirror,
             desired: DesiredServices::default(),
             aggregate: Aggregate::default(),
@@ -125,6 +136,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
+            marks_failed: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),
             startup: Startup::new(ours),

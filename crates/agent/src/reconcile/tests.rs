@@ -7,6 +7,7 @@ mod cases;
 mod addresses;
 mod converge;
 mod fake;
+mod firewall_marks;
 mod killed;
 mod leaving;
 mod pulse;
@@ -81,8 +82,8 @@ async fn pods_of_this_node_are_added_to_sets_before_virtual_servers_and_removed_
     agent.apply([slice("web", TCP, &["10.244.1.9@n1"])]).await;
     let journal = agent.journal();
     let place = |line: &str| journal.iter().position(|entry| entry.starts_with(line));
-    let came = place("tables + 10.244.1.9").expect("it came");
-    let left = place("tables - 10.244.1.1").expect("it left");
+    let came = place("tables + hairpin: 10.244.1.9 ").expect("it came");
+    let left = place("tables - hairpin: 10.244.1.1 ").expect("it left");
     let taken = place("ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.9:80").expect("a real server");
     assert!(came < taken && taken < left, "{journal:?}");
     assert!(!journal.contains(&"tables".to_owned()), "{journal:?}");

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use cluster::source::{Leaf, leaves};
+use topology_core::model::{IpNetwork, NodePortEntry, ParseNodePortEntryError};
 use topology_core::scheduler::{Scheduler, UnknownScheduler};
 
 use super::{AgentArgs, values};
@@ -20,10 +21,8 @@ const KIND: &str = "KubeProxyConfiguration";
 const GROUP: &str = "kubeproxy.config.k8s.io/";
 
 /// Fields without effect here, and prefixes of such fields.
-const WITHOUT_EFFECT: [&str; 18] = [
+const WITHOUT_EFFECT: [&str; 17] = [
     "bindAddressHardFail",
-    // Connections keep their source address, whatever their client.
-    "clusterCIDR",
     "clientConnection.",
     "configSyncPeriod",
     "detectLocal",
@@ -45,7 +44,7 @@ const WITHOUT_EFFECT: [&str; 18] = [
 ];
 
 /// Prefixes of fields that the agent does not follow, with the remedy.
-const OTHERWISE: [(&str, &str); 8] = [
+const OTHERWISE: [(&str, &str); 7] = [
     (
         "conntrack.",
         "the agent leaves this setting as it is; set it with sysctl",
@@ -58,7 +57,6 @@ const OTHERWISE: [(&str, &str); 8] = [
     ("ipvs.udp", "set it with ipvsadm --set"),
     ("enableProfiling", "the agent has no profiling endpoint"),
     ("logging.", "set --log-format and -v"),
-    ("nodePortAddresses", "NodePorts are not programmed yet"),
     (
         "oomScoreAdj",
         "set the priority class of the pod, which kubelet follows",
@@ -127,10 +125,35 @@ impl AgentArgs {
                     other => other,
                 }
             }
+            "clusterCIDR" => {
+                let ranges: Result<Vec<IpNetwork>, String> =
+                    text.split(',').map(values::cidr).collect();
+                self.cluster_cidr = ranges?;
+            }
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
+            field if field.starts_with("nodePortAddresses[") => {
+                return self.add_node_port_addresses(field, text);
+            }
             field => return Ok(unfollowed(field)),
         }
         Ok(None)
+    }
+
+    /// Adds an entry of the list, which replaces that of the flag.
+    fn add_node_port_addresses(
+        &mut self,
+        field: &str,
+        text: &str,
+    ) -> Result<Option<&'static str>, String> {
+        let entry = text
+            .parse()
+            .map_err(|error: ParseNodePortEntryError| error.to_string())?;
+        if field.ends_with("[0]") {
+            self.service.nodeport_addresses.clear();
+        }
+        self.service.nodeport_addresses.push(entry);
+        let is_localhost = entry == NodePortEntry::Localhost;
+        Ok(is_localhost.then_some("IPVS does not serve node ports on loopback addresses"))
     }
 
     /// The node's address, except an unspecified one. IPv6 also makes the servers listen on IPv6.
@@ -204,7 +227,7 @@ mod tests {
     const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
 
     #[test]
-    fn the_file_of_kubeadm_changes_only_the_kubeconfig() {
+    fn the_file_of_kubeadm_changes_only_the_kubeconfig_and_the_pod_ranges() {
         let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
         let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
         assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));
@@ -215,6 +238,7 @@ mod tests {
             "--node-name=n1",
             "--kubeconfig",
             kubeconfig,
+            "--cluster-cidr=10.244.0.0/16",
         ];
         let Command::Agent(mut usual) = Cli::parse_from(words).command else {
             panic!("another command");
@@ -253,6 +277,24 @@ mod tests {
         assert_eq!(servers(&args), ["[::1]:1", "[::1]:10249"]);
     }
 
+    /// KP-CF-33
+    #[test]
+    fn the_node_port_addresses_of_the_file_replace_those_of_the_flag() {
+        let lines = "nodePortAddresses: [primary, 192.0.2.0/24]\n";
+        let (args, unfollowed) = with(&["--nodeport-addresses=all"], lines).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new());
+        let entries = args.service.nodeport_addresses;
+        assert_eq!(
+            entries.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["primary", "192.0.2.0/24"]
+        );
+        let wrong = with(&[], "nodePortAddresses: [eth0]\n").unwrap_err();
+        assert!(
+            wrong.contains("FILE:3: nodePortAddresses[0]: `eth0` is neither"),
+            "{wrong}"
+        );
+    }
+
     #[test]
     fn round_robin_equals_equal_weights_and_files_have_no_kubeconfig() {
         let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
@@ -263,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
-        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8]\nfuture: 1\n";
+        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
         let (_, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(
             unfollowed,
@@ -273,7 +315,7 @@ mod tests {
                 "FILE:5: ipvs.tcpTimeout: \"15m\" is ignored; set it with ipvsadm --set",
                 "FILE:7: conntrack.maxPerCore: \"1000\" is ignored; the agent leaves this setting as it is; set it with sysctl",
                 "FILE:8: iptables.masqueradeAll: \"true\" is ignored; connections keep their source address; make sure that replies have a route back",
-                "FILE:9: nodePortAddresses[0]: \"10.0.0.0/8\" is ignored; NodePorts are not programmed yet",
+                "FILE:9: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
                 "FILE:10: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
             ]
         );

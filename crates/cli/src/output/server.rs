@@ -10,12 +10,13 @@ use super::bar::bar;
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::plain::Plain;
 use super::time::{brief, length};
+use super::wrap::wrap;
 
 /// Indentation of rows.
 const INDENT: usize = 2;
 /// Columns of the longest bar, and of the shortest one that is useful.
 const BAR: std::ops::RangeInclusive<usize> = 6..=20;
-/// Listed endpoints of one exclusion reason; the others are counted.
+/// Listed endpoints of one exclusion reason, and addresses of a firewall mark; the others are counted.
 const NAMED: usize = 5;
 
 /// Replaces the level of an endpoint without new connections.
@@ -81,9 +82,14 @@ pub fn table(servers: &[ServerView], detail: Detail, width: Option<usize>) -> St
     let width = width.filter(|_| detail != Detail::Wide);
     let grid = Grid::measure(&columns, &cells, INDENT, width);
     let mut text = String::new();
+    // Writing to a String cannot fail.
     for (number, (server, rows)) in blocks.iter().enumerate() {
         if number > 0 {
             text.push('\n');
+        }
+        let _written = writeln!(text, "{}", title(server));
+        if let Some(clients) = outside(server) {
+            let _written = writeln!(text, "{}", wrap(clients, 0, width));
         }
         block(
             &mut text,
@@ -120,8 +126,6 @@ fn bar_width(detail: Detail, grid: &Grid, width: Option<usize>) -> usize {
 }
 
 fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_width: usize) {
-    // Writing to a String cannot fail.
-    let _written = writeln!(text, "{}", title(server));
     for line in notes(server) {
         let _written = writeln!(text, "{line}");
     }
@@ -143,7 +147,7 @@ fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_
     }
 }
 
-/// `shop/cart:http  TCP 10.96.0.10:80  wrr`.
+/// `shop/cart:http  TCP 10.96.0.10:80  ClusterIP, wrr`.
 fn title(server: &ServerView) -> String {
     let name = match server.port_name.as_str() {
         "" => server.service.clone(),
@@ -153,15 +157,20 @@ fn title(server: &ServerView) -> String {
         (Some(address), Some(port), _) => {
             format!("{} {}", server.protocol, SocketAddr::new(address, port))
         }
-        (_, _, Some(mark)) => format!("mark {mark}"),
+        (_, _, Some(mark)) => format!("{} mark {mark:#x}", server.protocol),
         _ => server.protocol.clone(),
+    };
+    let inside = if server.clients == "inside" {
+        ", inside clients"
+    } else {
+        ""
     };
     let affinity = match server.persistence_seconds {
         0 => String::new(),
         seconds => format!(", clients stick for {}", length(seconds.into())),
     };
     let kind = paint(
-        format!("{}, {}{affinity}", server.kind, server.scheduler),
+        format!("{}, {}{inside}{affinity}", server.kind, server.scheduler),
         CellStyle::Quiet,
     );
     format!(
@@ -169,6 +178,25 @@ fn title(server: &ServerView) -> String {
         paint(&name, CellStyle::Strong),
         Plain::from(place)
     )
+}
+
+/// `outside clients of 192.0.2.1:80 (firewall mark 0x20001235)`; `None` for a virtual server with an address.
+fn outside(server: &ServerView) -> Option<String> {
+    let mark = server.fwmark?;
+    let named: Vec<&str> = server
+        .frontends
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect();
+    let more = match server.frontends.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "outside clients of {}{more} (firewall mark {mark:#x})",
+        named.join(", ")
+    ))
 }
 
 /// The policy as text, exceptional events, and problems.
@@ -181,10 +209,12 @@ fn notes(server: &ServerView) -> Vec<String> {
             .map(|note| paint(&note.words, CellStyle::Warn)),
     );
     if let Some(refusal) = &server.refusal {
-        notes.push(paint(
-            format!("clients are refused: {refusal}"),
-            CellStyle::Warn,
-        ));
+        // KP-WK-01: the table drops packets of outside clients that no endpoint gets.
+        let result = match server.clients.as_str() {
+            "outside" => "packets are dropped",
+            _ => "clients are refused",
+        };
+        notes.push(paint(format!("{result}: {refusal}"), CellStyle::Warn));
     }
     if let Some(kernel) = &server.kernel
         && let Some(error) = &kernel.error

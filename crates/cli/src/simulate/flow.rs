@@ -7,7 +7,7 @@ use agent_api::policy_text;
 use topology_core::model::ObjectName;
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{
-    Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
+    Clients, Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
 };
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
@@ -59,7 +59,10 @@ pub(crate) fn flows(
             node: client.node.clone(),
             ..me.clone()
         };
-        resolve(snapshot, &me, service).servers
+        let mut servers = resolve(snapshot, &me, service).servers;
+        // The traffic starts at pods, so it is never that of outside clients.
+        servers.retain(|server| server.clients != Clients::Outside);
+        servers
     };
     for group in groups {
         let Some((first, others)) = group.clients.split_first() else {

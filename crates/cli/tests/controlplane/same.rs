@@ -23,6 +23,8 @@ mod alone {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
             scheduler: topology_core::scheduler::Scheduler::Wrr,
+            nodeport_addresses: Vec::new(),
+            fwmark_mask: topology_core::snapshot::MarkMask::default(),
             annotations: cli::args::AnnotationArgs::default(),
         };
         let read = Offline::read(origin, node, &args, now);

@@ -14,7 +14,7 @@ pub(crate) const NODE_V4: &str = "192.168.10.11";
 pub(crate) const NODE_V6: &str = "fd00:10::11";
 /// A host on the node's network, outside of the cluster.
 pub(crate) const OUTSIDER_V4: &str = "192.168.10.1";
-const OUTSIDER_V6: &str = "fd00:10::1";
+pub(crate) const OUTSIDER_V6: &str = "fd00:10::1";
 
 const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
@@ -169,6 +169,28 @@ impl Lab {
     /// The namespace of the outside host.
     pub(crate) fn outside(&self) -> &str {
         self.namespaces.first().expect("made first")
+    }
+
+    /// The outside host, for commands that run there.
+    pub(crate) fn outsider(&self) -> Place {
+        Place {
+            netns: self.outside().to_owned(),
+            v4: OUTSIDER_V4.parse().unwrap(),
+            v6: OUTSIDER_V6.parse().unwrap(),
+        }
+    }
+
+    /// Routes packets of the outside host for `ranges` to the node.
+    pub(crate) fn route_from_outside(&self, ranges: &[&str]) {
+        let lines = ranges.iter().map(|range| {
+            let node = if range.contains(':') {
+                NODE_V6
+            } else {
+                NODE_V4
+            };
+            format!("route add {range} via {node}\n")
+        });
+        ip(&["-n", self.outside()], &lines.collect::<String>());
     }
 
     /// The next pod: `10.244.1.1`, `fd00:10:244:1::1` and so on.

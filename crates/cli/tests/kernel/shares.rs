@@ -9,7 +9,6 @@ use serde_json::Value;
 use topology_core::model::Protocol;
 use topology_core::ratio::Ratio;
 use topology_core::scheduler::Scheduler;
-use topology_core::virtual_server::VirtualServerKey;
 
 use crate::agent::{Node, kernel};
 use crate::lab::{Lab, sh, wait_until};
@@ -95,13 +94,11 @@ fn modelled(at: usize) -> BTreeMap<String, f64> {
     let mut reals: Vec<(String, u32)> = listed.lines().filter_map(real).collect();
     // The kernel lists the newest first.
     reals.reverse();
-    let key = VirtualServerKey::Address {
-        protocol: Protocol::Udp,
-        address: vip(at).parse().unwrap(),
-        port: 53,
-    };
+    let destination = vip(at).parse().unwrap();
     let weights: Vec<u32> = reals.iter().map(|(_, weight)| *weight).collect();
-    let shares = Scheduler::Sh.shares(&weights, &key).into_iter();
+    let shares = Scheduler::Sh
+        .shares(&weights, Protocol::Udp, &[destination])
+        .into_iter();
     let addresses = reals.into_iter().map(|(address, _)| address);
     addresses.zip(shares.map(Ratio::to_f64)).collect()
 }

@@ -20,12 +20,12 @@ pub(crate) fn hits(
     counted(&from.sh(&load(target, connections, flags)))
 }
 
-fn load(target: &str, connections: u32, flags: &str) -> String {
+pub(crate) fn load(target: &str, connections: u32, flags: &str) -> String {
     format!("guest load --target {target} --connections {connections} {flags} -o json || true")
 }
 
 /// Parses the output of a client.
-fn counted(text: &str) -> BTreeMap<String, u64> {
+pub(crate) fn counted(text: &str) -> BTreeMap<String, u64> {
     let report: serde_json::Value =
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let answers = report["answers"]

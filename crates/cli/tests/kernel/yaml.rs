@@ -20,6 +20,12 @@ metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}
 status: {addresses: [{type: InternalIP, address: 192.168.10.13}]}
 ";
 
+/// The same, with the ranges of the pods on n1.
+pub(crate) fn nodes_with_pod_ranges() -> String {
+    let spec = "spec: {podCIDRs: [10.244.1.0/24, 'fd00:10:244:1::/64']}";
+    NODES.replacen("\nstatus:", &format!("\n{spec}\nstatus:"), 1)
+}
+
 /// A Service in the namespace `t`.
 pub(crate) struct Service<'a> {
     pub(crate) name: &'a str,
@@ -45,6 +51,11 @@ pub(crate) fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
 
 impl Service<'_> {
     pub(crate) fn yaml(&self) -> String {
+        self.text("ClusterIP", &[])
+    }
+
+    /// The object, with the node ports of its ports in the same order.
+    fn text(&self, kind: &str, node_ports: &[u16]) -> String {
         let Self {
             name,
             ips,
@@ -53,29 +64,70 @@ impl Service<'_> {
             annotations,
         } = self;
         let first = ips.first().expect("a cluster IP");
-        let list = ips
-            .iter()
-            .map(|ip| format!("'{ip}'"))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let list = quoted(ips);
         let families: Vec<_> = ips
             .iter()
             .map(|ip| if ip.contains(':') { "IPv6" } else { "IPv4" })
             .collect();
         let mut text = format!(
             "\n---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: t, annotations: {{{annotations}}}}}\n\
-             spec:\n  type: ClusterIP\n  clusterIP: '{first}'\n  clusterIPs: [{list}]\n  ipFamilies: [{}]\n{spec}  ports:\n",
+             spec:\n  type: {kind}\n  clusterIP: '{first}'\n  clusterIPs: [{list}]\n  ipFamilies: [{}]\n{spec}  ports:\n",
             families.join(", ")
         );
+        let mut node_ports = node_ports.iter();
         for (protocol, port) in *ports {
             let name = format!("{}-{port}", protocol.to_lowercase());
+            let node_port = node_ports.next();
+            let node_port = node_port.map_or(String::new(), |port| format!(", nodePort: {port}"));
             writeln!(
                 text,
-                "  - {{name: {name}, protocol: {protocol}, port: {port}}}"
+                "  - {{name: {name}, protocol: {protocol}, port: {port}{node_port}}}"
             )
             .unwrap();
         }
         text
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let quoted = words.iter().map(|word| format!("'{word}'"));
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+/// A Service that clients outside of the cluster reach.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct External<'a> {
+    /// The node ports, in the order of the Service's ports.
+    pub(crate) node_ports: &'a [u16],
+    /// The addresses of the load balancer.
+    pub(crate) ingress: &'a [&'a str],
+    /// `externalTrafficPolicy: Local`.
+    pub(crate) local: bool,
+    /// `loadBalancerSourceRanges`; empty for all clients.
+    pub(crate) ranges: &'a [&'a str],
+}
+
+impl External<'_> {
+    pub(crate) fn yaml(&self, service: &Service<'_>) -> String {
+        let kind = if self.ingress.is_empty() {
+            "NodePort"
+        } else {
+            "LoadBalancer"
+        };
+        let policy = if self.local { "Local" } else { "Cluster" };
+        let ranges = quoted(self.ranges);
+        let spec = format!(
+            "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n",
+            service.spec
+        );
+        let service = Service {
+            spec: &spec,
+            ..*service
+        };
+        let ingress = self.ingress.iter().map(|ip| format!("{{ip: '{ip}'}}"));
+        let ingress = ingress.collect::<Vec<_>>().join(", ");
+        let text = service.text(kind, self.node_ports);
+        format!("{text}status: {{loadBalancer: {{ingress: [{ingress}]}}}}\n")
     }
 }
 

@@ -140,7 +140,7 @@ async fn read_all(
     let server = sync_status
         .as_ref()
         .map_or_else(String::new, |sync_status| sync_status.server().to_owned());
-    let mut index = Index::new(options.service_cidrs.clone());
+    let mut index = options.index();
     let began = Instant::now();
     let mut waiting = Some(waiting);
     let mut deadline = began + DATA_TIMEOUT;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use topology_core::model::{Labels, Node};
+use topology_core::model::{IpNetwork, Labels, Node, parse_range};
 
 use super::address;
 use super::report::Report;
@@ -33,10 +33,27 @@ pub(crate) fn convert(
         name: key.name.name.clone(),
         labels: labels.into_iter().collect::<Labels>(),
         addresses: addresses(root, report),
+        pod_cidrs: pod_cidrs(root, report),
         cpu_milli: cpu_milli(root, report),
         ready: is_ready(root, report),
         leaving: is_leaving(root, report),
     }
+}
+
+/// `spec.podCIDRs`, without ranges that cannot be parsed.
+fn pod_cidrs(root: &Field<'_>, report: &mut Report) -> Vec<IpNetwork> {
+    let spec = root.get("spec");
+    let listed = spec.get("podCIDRs");
+    let mut ranges = Vec::new();
+    for entry in listed.items(report) {
+        ranges.extend(entry.parse_with(
+            |text| parse_range(text).ok(),
+            "a range of addresses and is skipped",
+            "write it as 10.244.1.0/24",
+            report,
+        ));
+    }
+    ranges
 }
 
 /// `status.allocatable.cpu` in thousandths of a CPU; 0 if missing.

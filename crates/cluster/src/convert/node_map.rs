@@ -61,6 +61,7 @@ fn node(
             .filter(|(_, value)| !value.is_empty())
             .collect::<Labels>(),
         addresses,
+        pod_cidrs: Vec::new(),
         cpu_milli: number(&field.get("cpuMilli"), report)?,
         ready: field.get("ready").boolean(report)?,
         name: Arc::clone(name),

@@ -1,16 +1,17 @@
 //! Converts `v1` Service: addresses, ports, affinity, traffic policies and topology policy.
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use topology_core::hints::HintMode;
-use topology_core::model::{Frontend, Service, ServicePort, TrafficPolicy};
+use topology_core::model::{Service, ServicePort, TrafficPolicy};
 use topology_core::policy::AnnotationChoice;
 
 use super::policy::{self, Asking};
 use super::report::Report;
-use super::{address, meta, ports, unprogrammed};
+use super::{address, frontends, meta, ports, unprogrammed};
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
@@ -46,7 +47,7 @@ pub(crate) fn convert(
     if cluster_ips.is_empty() || service_ports.is_empty() {
         return Ok(None);
     }
-    let unprogrammed = unprogrammed::list(root, &spec, interner, report);
+    let unprogrammed = unprogrammed::list(&spec, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
     let Asking {
         asked,
@@ -64,18 +65,18 @@ pub(crate) fn convert(
         name: key.name.clone(),
         labels: labels.into_iter().collect(),
         created: meta::created(root, report),
-        frontends: cluster_ips.into_iter().map(Frontend::cluster_ip).collect(),
+        frontends: frontends::frontends(root, &cluster_ips, &service_ports, report),
         ports: service_ports,
         session_affinity: session_affinity(&spec, report),
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
         external_traffic_policy: external,
-        externally_accessible: unprogrammed.externally_accessible,
+        source_ranges: frontends::source_ranges(&spec, report),
         policy,
         named_policy,
         topology_keys: topology_keys.map(|policy| interner.policy(policy)),
         faults,
         hint_mode: hint_mode(root, &spec, report),
-        unprogrammed: unprogrammed.parts,
+        unprogrammed,
     }))
 }
 
@@ -249,7 +250,21 @@ fn service_port(
         name,
         protocol,
         port,
+        node_port: node_port(entry, report),
     })
+}
+
+/// The node port; 0 means that none is allocated.
+fn node_port(entry: &Field<'_>, report: &mut Report) -> Option<NonZeroU16> {
+    let field = entry.get("nodePort");
+    if field.text(report)? == "0" {
+        return None;
+    }
+    field.parse(
+        "a port number; the port has no node port",
+        "use 1 to 65535",
+        report,
+    )
 }
 
 /// The affinity timeout in seconds, for `sessionAffinity: ClientIP` (KP-IN-12).

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cluster::object::Object;
 use topology_core::model::{
-    Drain, Endpoint, EndpointSlice, Faults, Labels, Node, Service, TopologyPolicy,
+    Drain, Endpoint, EndpointSlice, Faults, FrontendKind, Labels, Node, Service, TopologyPolicy,
 };
 
 pub(crate) fn show(object: &Object) -> String {
@@ -29,6 +29,9 @@ fn show_node(node: &Node) -> String {
     let mut text = format!("Node {}:", node.name);
     for address in &node.addresses {
         write!(text, " {address}").unwrap();
+    }
+    for range in &node.pod_cidrs {
+        write!(text, " pods={range}").unwrap();
     }
     text += &show_labels(&node.labels);
     if node.cpu_milli > 0 {
@@ -81,16 +84,26 @@ fn show_labels(labels: &Labels) -> String {
 
 fn show_service(service: &Service) -> String {
     let mut text = format!("Service {}:", service.name);
-    for address in service.frontends.iter().map(|frontend| frontend.address) {
-        write!(text, " {address}").unwrap();
+    for frontend in &service.frontends {
+        match frontend.kind {
+            FrontendKind::ClusterIp => write!(text, " {}", frontend.address).unwrap(),
+            kind => write!(text, " {}={}", kind.as_str(), frontend.address).unwrap(),
+        }
     }
     for port in &service.ports {
-        write!(text, " [{} {} {}]", port.name, port.protocol, port.port).unwrap();
+        write!(text, " [{} {} {}", port.name, port.protocol, port.port).unwrap();
+        if let Some(node_port) = port.node_port {
+            write!(text, ":{node_port}").unwrap();
+        }
+        text.push(']');
     }
     write!(text, " internal={:?}", service.internal_traffic_policy).unwrap();
     write!(text, " external={:?}", service.external_traffic_policy).unwrap();
-    if service.externally_accessible {
-        text.push_str(" from-outside");
+    for range in service.source_ranges.iter().flatten() {
+        write!(text, " from={range}").unwrap();
+    }
+    if service.source_ranges.as_ref().is_some_and(Vec::is_empty) {
+        text += " from=nowhere";
     }
     if let Some(seconds) = service.session_affinity {
         write!(text, " affinity={seconds}s").unwrap();

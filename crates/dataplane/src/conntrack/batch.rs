@@ -1,6 +1,6 @@
 //! A batch of connection tracking entries to delete, and its result.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use topology_core::model::Family;
@@ -12,6 +12,21 @@ pub struct Flow {
     pub service: (IpAddr, u16),
     /// The real server's address and port.
     pub server: (IpAddr, u16),
+}
+
+impl Flow {
+    /// The entries of a real server, whatever destination clients used. A virtual server for a firewall mark has many
+    /// addresses.
+    pub fn of_server(server: (IpAddr, u16)) -> Self {
+        let any = match server.0 {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        Self {
+            service: (any, 0),
+            server,
+        }
+    }
 }
 
 /// The result for one family: one read of the table and the deletions.

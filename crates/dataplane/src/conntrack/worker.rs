@@ -33,7 +33,7 @@ fn clean(
     for selection in selections(flows) {
         let began = Instant::now();
         let decode = |message: Message<'_>| {
-            Ok(wire::parse(message.payload).filter(|entry| flows.contains(&entry.flow)))
+            Ok(wire::parse(message.payload).filter(|entry| is_in(flows, &entry.flow)))
         };
         let request = Request::new(wire::GET, 0);
         let entries = connection.dump(request, &wire::list(&selection), decode)?;
@@ -46,6 +46,10 @@ fn clean(
     Ok(cleanings)
 }
 
+fn is_in(flows: &BTreeSet<Flow>, flow: &Flow) -> bool {
+    flows.contains(flow) || flows.contains(&Flow::of_server(flow.server))
+}
+
 /// The requests for a batch: one for each family, as narrow as the flows permit.
 fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
     let of = |family| {
@@ -54,7 +58,11 @@ fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
             .map(|flow| flow.service)
             .filter(|(address, _)| Family::of(*address) == family);
         let (address, port) = services.next()?;
-        let first = Selection::Port(address, port);
+        let first = if address.is_unspecified() {
+            Selection::Family(family)
+        } else {
+            Selection::Port(address, port)
+        };
         Some(services.fold(first, |selection, (address, port)| {
             selection.with(address, port)
         }))
@@ -106,6 +114,19 @@ mod tests {
         );
         all.insert(flow("fd00::b", 53));
         assert_eq!(selections(&all), whole);
+    }
+
+    #[test]
+    fn the_flows_of_a_server_are_in_a_batch_with_any_destination() {
+        let dns = flow("10.96.0.10", 53);
+        let all = BTreeSet::from([Flow::of_server(dns.server)]);
+        assert_eq!(selections(&all), [Selection::Family(Family::V4)]);
+        assert!(is_in(&all, &dns) && is_in(&all, &flow("192.0.2.1", 53)));
+        assert!(!is_in(&all, &flow("10.96.0.10", 54)));
+        let one = BTreeSet::from([dns]);
+        assert!(is_in(&one, &dns) && !is_in(&one, &flow("192.0.2.1", 53)));
+        let both = BTreeSet::from([dns, Flow::of_server(dns.server)]);
+        assert_eq!(selections(&both), [Selection::Family(Family::V4)]);
     }
 
     #[test]

@@ -11,13 +11,15 @@ use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
-use super::desired::{DesiredTables, EndpointDelta};
+use super::delta::ElementDelta;
+use super::desired::DesiredTables;
 use super::diff::{diff, replace};
 use super::elements::transactions;
+use super::family::TableFamily;
 use super::foreign::foreign;
 use super::generation::Generation;
 use super::observe::ObservedTable;
-use super::table::{TABLE, TableFamily};
+use super::table::TABLE;
 use crate::crash_point::CrashPoint;
 
 /// The program.
@@ -272,29 +274,37 @@ impl Nft {
         foreign(&mut self.connection).await
     }
 
-    /// Whether the tables are as we wrote them, so that single elements can be changed.
-    pub fn is_known(&self) -> bool {
-        matches!(self.held, Held::Made(_))
+    /// Whether `delta` can be written as single elements: the tables are as we wrote them, no interval changes, and no
+    /// set or table is added or deleted. Nothing can always be written.
+    pub fn can_apply_elements(&self, delta: &ElementDelta) -> bool {
+        match &self.held {
+            Held::Made(made) => made.can_apply(delta),
+            Held::Seen(_) | Held::Unknown => delta.is_empty(),
+        }
     }
 
-    /// Changes elements of the set of this node's endpoints. Returns whether anything was written: nothing is while the
-    /// tables are not known, see [`Nft::is_known`].
-    pub async fn apply_endpoints(
+    /// Changes single elements of sets. Returns whether anything was written: nothing is if
+    /// [`Nft::can_apply_elements`] is false.
+    pub async fn apply_elements(
         &mut self,
-        delta: &EndpointDelta,
+        delta: &ElementDelta,
         crash_point: &CrashPoint,
     ) -> Result<bool, NftError> {
         let (held, mut generation) = self.forget();
-        let Held::Made(mut made) = held else {
-            (self.held, self.generation) = (held, generation);
-            return Ok(false);
+        let mut made = match held {
+            Held::Made(made) if made.can_apply(delta) => made,
+            held => {
+                (self.held, self.generation) = (held, generation);
+                return Ok(false);
+            }
         };
         let delta = made.missing_of(delta);
         let mut changed = delta.clone();
-        changed.retain(|pod| made.has_table_for(*pod));
+        changed.retain(|(_, element)| made.has_table(element.family()));
+        let changed = changed.with_followers();
         if !changed.is_empty() {
             self.job = None;
-            for transaction in transactions(&changed) {
+            for transaction in transactions(&made, &changed) {
                 let mut transaction = transaction.map_err(netlink_pipeline::Error::from)?;
                 self.connection.converse(&mut transaction).await?;
                 generation = generation.map(Generation::next);

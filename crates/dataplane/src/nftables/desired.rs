@@ -1,62 +1,100 @@
 //! The desired elements of our tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
+use topology_core::model::Family;
+
+use super::family::TableFamily;
 use super::rules::chains;
-use super::sets::{Element, SETS, SetRow};
-use super::table::{Set, Table, TableFamily};
+use super::sets::{Element, KeyType, MARKED, SETS, SOURCE_RANGES, SetName, SetRow};
+use super::table::{Set, Table};
 
 /// The desired contents of our tables. Both families together, so that one change is one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DesiredTables {
-    /// Elements by the name of the set; a set without elements has no entry.
-    sets: BTreeMap<&'static str, BTreeSet<Element>>,
-}
-
-/// Endpoints of this node that were added or removed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndpointDelta {
-    pub added: Vec<IpAddr>,
-    pub removed: Vec<IpAddr>,
-}
-
-impl EndpointDelta {
-    pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty()
-    }
-
-    /// Removes the addresses for which `keep` is false.
-    pub fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
-        self.added.retain(&keep);
-        self.removed.retain(&keep);
-    }
+    /// Elements by set; a set without elements has no entry.
+    sets: BTreeMap<SetName, BTreeSet<Element>>,
 }
 
 impl DesiredTables {
     /// Adds elements to a set.
     #[must_use]
     pub fn with(mut self, set: &SetRow, elements: impl IntoIterator<Item = Element>) -> Self {
-        let mut elements = elements.into_iter().peekable();
-        if elements.peek().is_some() {
-            self.sets.entry(set.name).or_default().extend(elements);
+        for element in elements {
+            self.insert(set, element);
         }
         self
     }
 
+    pub(super) fn insert(&mut self, set: &SetRow, element: Element) {
+        let elements = self.sets.entry(set.name_of(&element)).or_default();
+        elements.insert(element);
+        if let Some(follower) = element.follower() {
+            self.insert(&MARKED, follower);
+        }
+    }
+
+    /// Removes an element and what follows it, unless another element has the same key.
+    pub(super) fn remove(&mut self, set: &SetRow, element: &Element) {
+        self.remove_alone(set, element);
+        let is_last = self.range(set, element, element.rivals()).next().is_none();
+        if let Some(follower) = element.follower().filter(|_| is_last) {
+            self.remove_alone(&MARKED, &follower);
+        }
+    }
+
+    fn remove_alone(&mut self, set: &SetRow, element: &Element) {
+        let name = set.name_of(element);
+        if let Some(elements) = self.sets.get_mut(&name) {
+            elements.remove(element);
+            if elements.is_empty() {
+                self.sets.remove(&name);
+            }
+        }
+    }
+
     pub(super) fn contains(&self, set: &SetRow, element: &Element) -> bool {
-        let elements = self.sets.get(set.name);
+        self.has(set.name_of(element), element)
+    }
+
+    pub(super) fn has(&self, set: SetName, element: &Element) -> bool {
+        let elements = self.sets.get(&set);
         elements.is_some_and(|elements| elements.contains(element))
+    }
+
+    /// The elements between two others, in the set that holds `element`.
+    pub(super) fn range(
+        &self,
+        set: &SetRow,
+        element: &Element,
+        range: RangeInclusive<Element>,
+    ) -> impl Iterator<Item = &Element> {
+        let elements = self.sets.get(&set.name_of(element));
+        elements
+            .into_iter()
+            .flat_map(move |set| set.range(range.clone()))
     }
 
     /// The elements of a set in a family's table.
     pub(super) fn elements(
         &self,
-        set: &SetRow,
+        set: SetName,
         family: TableFamily,
     ) -> impl Iterator<Item = &Element> {
-        let elements = self.sets.get(set.name).into_iter().flatten();
+        let elements = self.sets.get(&set).into_iter().flatten();
         elements.filter(move |element| element.family() == family.addresses())
+    }
+
+    /// The elements of a family, in no particular order. IPv4 sorts before IPv6: this begins at one end of the set, and
+    /// passes no element of the other family.
+    pub(super) fn of_family(&self, set: SetName, family: Family) -> impl Iterator<Item = &Element> {
+        let mut elements = self.sets.get(&set).into_iter().flatten();
+        let next = move || match family {
+            Family::V4 => elements.next(),
+            Family::V6 => elements.next_back(),
+        };
+        std::iter::from_fn(next).take_while(move |element| element.family() == family)
     }
 
     /// Whether `desired` has an element that `self` lacks, so that it must be written before the virtual servers.
@@ -68,70 +106,53 @@ impl DesiredTables {
         })
     }
 
-    /// The part of `delta` that is not in the tables yet.
-    pub fn missing_of(&self, delta: &EndpointDelta) -> EndpointDelta {
-        let has = |(set, element): (&SetRow, Element)| self.contains(set, &element);
-        let mut rest = delta.clone();
-        let added = &mut rest.added;
-        added.retain(|pod| !endpoint_elements(*pod).all(has));
-        let removed = &mut rest.removed;
-        removed.retain(|pod| endpoint_elements(*pod).any(has));
-        rest
-    }
-
-    /// Adds and removes the elements of endpoints.
-    pub fn apply(&mut self, delta: &EndpointDelta) {
-        for (set, element) in delta.added.iter().copied().flat_map(endpoint_elements) {
-            self.sets.entry(set.name).or_default().insert(element);
-        }
-        for (set, element) in delta.removed.iter().copied().flat_map(endpoint_elements) {
-            if let Some(elements) = self.sets.get_mut(set.name) {
-                elements.remove(&element);
-            }
-        }
-        self.sets.retain(|_, elements| !elements.is_empty());
-    }
-
-    /// Whether the family of the address has a table.
-    pub(super) fn has_table_for(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(_) => self.needs(TableFamily::Ip),
-            IpAddr::V6(_) => self.needs(TableFamily::Ip6),
-        }
-    }
-
     /// Whether the family has a Service address; otherwise it gets no table.
     pub(super) fn needs(&self, family: TableFamily) -> bool {
-        let mut sets = SETS.iter().filter(|set| set.needs_table);
-        sets.any(|set| self.elements(set, family).next().is_some())
+        self.has_table(family.addresses())
     }
 
     /// The desired table of a family; `None` if it needs none.
     pub(super) fn table(&self, family: TableFamily) -> Option<Table> {
+        let sets = self.sets_of(family).into_iter();
         self.needs(family).then(|| Table {
             family,
-            sets: sets_of(family).map(|set| self.set(set, family)).collect(),
-            chains: chains(family),
+            sets: sets
+                .map(|(name, key)| self.set(name, key, family))
+                .collect(),
+            chains: chains(family, &self.lengths(family)),
         })
     }
 
-    fn set(&self, row: &SetRow, family: TableFamily) -> Set {
+    /// A set as the family's table holds it.
+    pub(super) fn set(&self, name: SetName, key: KeyType, family: TableFamily) -> Set {
         Set {
-            name: row.name,
-            key: row.key,
-            elements: self.elements(row, family).copied().collect(),
+            name,
+            key,
+            elements: self.elements(name, family).copied().collect(),
         }
     }
-}
 
-/// The sets of a family's table.
-pub(super) fn sets_of(family: TableFamily) -> impl Iterator<Item = &'static SetRow> {
-    let rows = SETS.iter();
-    rows.filter(move |set| set.in_arp || family != TableFamily::Arp)
-}
+    /// The sets of a family's table.
+    pub(super) fn sets_of(&self, family: TableFamily) -> Vec<(SetName, KeyType)> {
+        let rows = SETS.iter().filter(|row| row.is_in(family));
+        let names = rows.flat_map(|row| {
+            let lengths = match row.key {
+                KeyType::SourceRange => self.lengths(family).into_iter().map(Some).collect(),
+                _ => vec![None],
+            };
+            let names = lengths.into_iter().map(|length| row.with_length(length));
+            names.map(|name| (name, row.key))
+        });
+        names.collect()
+    }
 
-/// The elements for an endpoint of this node, each with its set.
-pub(super) fn endpoint_elements(pod: IpAddr) -> impl Iterator<Item = (&'static SetRow, Element)> {
-    SETS.iter()
-        .filter_map(move |set| Some((set, set.endpoint?(pod))))
+    /// The prefix lengths of the family's source ranges.
+    pub(super) fn lengths(&self, family: TableFamily) -> Vec<u8> {
+        if !SOURCE_RANGES.is_in(family) {
+            return Vec::new();
+        }
+        let sets = self.sets.keys();
+        let used = sets.filter(|set| self.holds(**set, family.addresses()));
+        used.filter_map(|set| set.length()).collect()
+    }
 }

@@ -1,26 +1,19 @@
 //! Computes the transaction from the held to the desired tables.
 
-use super::desired::{DesiredTables, sets_of};
-use super::sets::{Element, KeyType, SETS, SetRow};
-use super::table::{Operation, TableFamily, Transaction};
+use super::desired::DesiredTables;
+use super::family::TableFamily;
+use super::rules::source_ranges;
+use super::sets::{Element, SetName};
+use super::table::{Operation, Transaction};
 
 /// The transaction from `held` to `desired`; `None` if they are equal, and no process is started.
 pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Transaction> {
     if held == desired {
         return None;
     }
-    let families = TableFamily::ALL;
-    let is_same_table = |family| held.needs(family) == desired.needs(family);
-    let is_same_range = |family| {
-        let mut ranges = SETS.iter().filter(|set| set.key == KeyType::Range);
-        ranges.all(|set| held.elements(set, family).eq(desired.elements(set, family)))
-    };
-    // Ranges could overlap while elements are changed one by one.
-    if families
-        .into_iter()
-        .all(|family| is_same_table(family) && is_same_range(family))
-    {
-        return Some(elements(held, desired));
+    let mut families = TableFamily::ALL.into_iter();
+    if families.all(|family| held.needs(family) == desired.needs(family)) {
+        return Some(changes(held, desired));
     }
     Some(replace(desired))
 }
@@ -34,34 +27,87 @@ pub(super) fn replace(desired: &DesiredTables) -> Transaction {
     Transaction(TableFamily::ALL.into_iter().flat_map(family).collect())
 }
 
-/// Changes only set elements.
-fn elements(held: &DesiredTables, desired: &DesiredTables) -> Transaction {
-    let mut operations = Vec::new();
+/// Changes sets of tables that stay.
+fn changes(held: &DesiredTables, desired: &DesiredTables) -> Transaction {
     let families = TableFamily::ALL.into_iter();
-    for family in families.filter(|family| desired.needs(*family)) {
-        for set in sets_of(family) {
-            let added = missing_from(held, desired, set, family);
-            if !added.is_empty() {
-                operations.push(Operation::AddElements(family, set.name, added));
-            }
-            let removed = missing_from(desired, held, set, family);
-            if !removed.is_empty() {
-                operations.push(Operation::DeleteElements(family, set.name, removed));
-            }
+    let needed = families.filter(|family| desired.needs(*family));
+    Transaction(
+        needed
+            .flat_map(|family| of_family(held, desired, family))
+            .collect(),
+    )
+}
+
+/// Changes the sets of a family, and the rules for each prefix length.
+fn of_family(held: &DesiredTables, desired: &DesiredTables, family: TableFamily) -> Vec<Operation> {
+    let (before, after) = (held.sets_of(family), desired.sets_of(family));
+    let mut operations = Vec::new();
+    for set in &after {
+        let (name, key) = *set;
+        if !before.contains(set) {
+            let set = desired.set(name, key, family);
+            operations.push(Operation::DefineSet(family, set));
+        } else if key.is_interval() {
+            operations.extend(interval(held, desired, name, family));
+        } else {
+            operations.extend(elements(held, desired, name, family));
         }
     }
-    Transaction(operations)
+    let lengths = desired.lengths(family);
+    if held.lengths(family) != lengths {
+        let rules =
+            source_ranges(family, &lengths).map(|chain| Operation::ReplaceRules(family, chain));
+        operations.extend(rules);
+    }
+    let deleted = before.into_iter().filter(|set| !after.contains(set));
+    operations.extend(deleted.map(|(name, _)| Operation::DeleteSet(family, name)));
+    operations
+}
+
+/// Replaces all elements: single ones could overlap.
+fn interval(
+    held: &DesiredTables,
+    desired: &DesiredTables,
+    set: SetName,
+    family: TableFamily,
+) -> Vec<Operation> {
+    let elements: Vec<Element> = desired.elements(set, family).copied().collect();
+    if held.elements(set, family).eq(&elements) {
+        return Vec::new();
+    }
+    let mut operations = vec![Operation::FlushSet(family, set)];
+    if !elements.is_empty() {
+        operations.push(Operation::AddElements(family, set, elements));
+    }
+    operations
+}
+
+/// Changes single elements. The kernel refuses a second value for a key of a map, so this deletes first.
+fn elements(
+    held: &DesiredTables,
+    desired: &DesiredTables,
+    set: SetName,
+    family: TableFamily,
+) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    let removed = missing_from(desired, held, set, family);
+    if !removed.is_empty() {
+        operations.push(Operation::DeleteElements(family, set, removed));
+    }
+    let added = missing_from(held, desired, set, family);
+    if !added.is_empty() {
+        operations.push(Operation::AddElements(family, set, added));
+    }
+    operations
 }
 
 /// Elements that are in `more` and not in `less`.
 fn missing_from(
     less: &DesiredTables,
     more: &DesiredTables,
-    set: &SetRow,
+    set: SetName,
     family: TableFamily,
 ) -> Vec<Element> {
     let elements = more.elements(set, family).copied();
-    elements
-        .filter(|element| !less.contains(set, element))
-        .collect()
+    elements.filter(|element| !less.has(set, element)).collect()
 }

@@ -1,20 +1,24 @@
-//! Encodes elements of the sets that follow this node's endpoints as messages of `nf_tables`.
+//! Encodes set elements as messages of `nf_tables`.
 //!
-//! Pods of this node are added and removed all the time. An `nft` process for each would cost more than the rest of the
-//! update. Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.
+//! Pods of this node and node ports are added and removed all the time. An `nft` process for each would cost more than
+//! the rest of the update. Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`, those of the
+//! families of `include/uapi/linux/netfilter.h`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use netlink_pipeline::{Request, Transaction, Unsendable, Writer};
-use topology_core::model::{Family, Protocol};
+use topology_core::model::Protocol;
 
-use super::desired::{EndpointDelta, endpoint_elements};
-use super::sets::Element;
+use super::delta::{ElementDelta, SetElement};
+use super::desired::DesiredTables;
+use super::family::TableFamily;
+use super::sets::{Element, SetName};
 use super::table::TABLE;
 
-/// Elements in one transaction: an element takes at most 44 bytes, and an attribute 64 KiB.
-const MAX_ELEMENTS: usize = 1_024;
+/// Elements that one transaction adds or removes. An element takes at most 52 bytes, and 36 more if it replaces a value;
+/// a datagram has 64 KiB.
+const MAX_ELEMENTS: usize = 700;
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u8 = 10;
@@ -25,6 +29,7 @@ const DELETE: u16 = 0x0a0e;
 const CREATE: u16 = 0x400;
 
 const NFPROTO_IPV4: u8 = 2;
+const NFPROTO_ARP: u8 = 3;
 const NFPROTO_IPV6: u8 = 10;
 
 const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
@@ -32,56 +37,74 @@ const NFTA_SET_ELEM_LIST_SET: u16 = 2;
 const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_LIST_ELEM: u16 = 1;
 const NFTA_SET_ELEM_KEY: u16 = 1;
+const NFTA_SET_ELEM_DATA: u16 = 2;
 const NFTA_DATA_VALUE: u16 = 1;
 
-/// Returns the transactions that add and remove the elements of endpoints, to be sent one after the other.
+/// Returns the transactions that change `held` by `delta`, to be sent one after the other.
 pub(super) fn transactions(
-    delta: &EndpointDelta,
+    held: &DesiredTables,
+    delta: &ElementDelta,
 ) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
-    let add = |pods| transaction(Request::new(ADD, CREATE), pods);
-    let delete = |pods| transaction(Request::new(DELETE, 0), pods);
+    // The kernel refuses a second value for a key.
+    let add = |added: &[SetElement]| transaction(&held.replaced_by(added), added);
+    let delete = |removed: &[SetElement]| transaction(removed, &[]);
     let added = delta.added.chunks(MAX_ELEMENTS).map(add);
     added.chain(delta.removed.chunks(MAX_ELEMENTS).map(delete))
 }
 
-fn transaction(request: Request, pods: &[IpAddr]) -> Result<Transaction, Unsendable> {
+fn transaction(removed: &[SetElement], added: &[SetElement]) -> Result<Transaction, Unsendable> {
     let mut transaction = Transaction::new(SUBSYSTEM)?;
-    let mut lists: BTreeMap<(&str, Family), Vec<Element>> = BTreeMap::new();
-    for (set, element) in pods.iter().copied().flat_map(endpoint_elements) {
-        let list = lists.entry((set.name, element.family())).or_default();
-        list.push(element);
-    }
-    for ((set, family), elements) in lists {
-        transaction.push(request, |out| list(out, set, family, &elements))?;
-    }
+    push(&mut transaction, Request::new(DELETE, 0), removed)?;
+    push(&mut transaction, Request::new(ADD, CREATE), added)?;
     Ok(transaction)
 }
 
-fn list(out: &mut Writer<'_>, set: &str, family: Family, elements: &[Element]) {
+/// Appends one message for each set and table.
+fn push(
+    transaction: &mut Transaction,
+    request: Request,
+    changed: &[SetElement],
+) -> Result<(), Unsendable> {
+    let mut lists: BTreeMap<(TableFamily, SetName), Vec<Element>> = BTreeMap::new();
+    for (set, element) in changed {
+        for family in set.families_of(element) {
+            let list = lists.entry((family, set.name_of(element))).or_default();
+            list.push(*element);
+        }
+    }
+    let mut lists = lists.into_iter();
+    lists.try_for_each(|((family, set), elements)| {
+        transaction.push(request, |out| list(out, set, family, &elements))
+    })
+}
+
+fn list(out: &mut Writer<'_>, set: SetName, family: TableFamily, elements: &[Element]) {
     let family = match family {
-        Family::V4 => NFPROTO_IPV4,
-        Family::V6 => NFPROTO_IPV6,
+        TableFamily::Ip => NFPROTO_IPV4,
+        TableFamily::Ip6 => NFPROTO_IPV6,
+        TableFamily::Arp => NFPROTO_ARP,
     };
     // `struct nfgenmsg`: family, version, resource id.
     out.bytes(&[family, 0, 0, 0]);
-    out.attribute(NFTA_SET_ELEM_LIST_TABLE, &named(TABLE));
-    out.attribute(NFTA_SET_ELEM_LIST_SET, &named(set));
+    out.text(NFTA_SET_ELEM_LIST_TABLE, TABLE);
+    out.text(NFTA_SET_ELEM_LIST_SET, &set.to_string());
     out.nested(NFTA_SET_ELEM_LIST_ELEMENTS, |out| {
         for element in elements {
-            out.nested(NFTA_LIST_ELEM, |out| {
-                out.nested(NFTA_SET_ELEM_KEY, |out| {
-                    out.attribute(NFTA_DATA_VALUE, &key(element));
-                });
-            });
+            out.nested(NFTA_LIST_ELEM, |out| fill(out, element));
         }
     });
 }
 
-/// A name with a NUL at its end.
-fn named(name: &str) -> Vec<u8> {
-    let mut bytes = name.as_bytes().to_vec();
-    bytes.push(0);
-    bytes
+fn fill(out: &mut Writer<'_>, element: &Element) {
+    out.nested(NFTA_SET_ELEM_KEY, |out| {
+        out.attribute(NFTA_DATA_VALUE, &key(element));
+    });
+    // A mark is in host byte order.
+    if let Element::Mark(.., mark) = element {
+        out.nested(NFTA_SET_ELEM_DATA, |out| {
+            out.fixed(NFTA_DATA_VALUE, mark.to_ne_bytes());
+        });
+    }
 }
 
 /// The key of an element: its fields in network byte order, each padded to four bytes.
@@ -91,16 +114,18 @@ fn key(element: &Element) -> Vec<u8> {
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
     match *element {
-        // Only the start of the range: sets of intervals do not follow endpoints.
+        // Only the start of the range: single elements of intervals are not changed.
         Element::Range(range) => octets(range.ip()),
         Element::Address(ip) => octets(ip),
         Element::Pair(ip) => octets(ip).repeat(2),
-        Element::Listener(ip, protocol, port) => {
-            let mut bytes = octets(ip);
-            bytes.extend([protocol_number(protocol), 0, 0, 0]);
-            bytes.extend(port.to_be_bytes());
-            bytes.extend([0, 0]);
-            bytes
+        Element::Listener(ip, protocol, port) | Element::Mark(ip, protocol, port, _) => {
+            let protocol = [protocol_number(protocol), 0, 0, 0];
+            let [high, low] = port.to_be_bytes();
+            [octets(ip).as_slice(), &protocol, &[high, low, 0, 0]].concat()
+        }
+        Element::SourceRange(ip, protocol, port, range) => {
+            let listener = key(&Element::Listener(ip, protocol, port));
+            [listener, octets(range.network())].concat()
         }
     }
 }
@@ -118,13 +143,20 @@ const fn protocol_number(protocol: Protocol) -> u8 {
 mod tests {
     use netlink_pipeline::{Conversation as _, Next, Sequence};
 
+    use topology_core::model::parse_range;
+
+    use super::super::sets::{HAIRPIN, MARKS, VIPS};
     use super::*;
 
-    fn delta(added: &[&str], removed: &[&str]) -> EndpointDelta {
-        let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-        EndpointDelta {
-            added: addresses(added),
-            removed: addresses(removed),
+    fn pair(text: &str) -> SetElement {
+        (&HAIRPIN, Element::Pair(text.parse().unwrap()))
+    }
+
+    fn delta(added: &[&str], removed: &[&str]) -> ElementDelta {
+        let elements = |texts: &[&str]| texts.iter().map(|text| pair(text)).collect();
+        ElementDelta {
+            added: elements(added),
+            removed: elements(removed),
         }
     }
 
@@ -134,7 +166,10 @@ mod tests {
     #[test]
     fn an_element_is_encoded_like_nft() {
         let delta = delta(&["10.244.1.1"], &[]);
-        let mut transaction = transactions(&delta).next().unwrap().unwrap();
+        let mut transaction = transactions(&DesiredTables::default(), &delta)
+            .next()
+            .unwrap()
+            .unwrap();
         let mut sequence = Sequence::new();
         let Next::Send(bytes) = transaction.next(&mut sequence) else {
             panic!("nothing is sent");
@@ -156,26 +191,87 @@ mod tests {
         assert_eq!(message, expected);
     }
 
-    fn counts(delta: &EndpointDelta) -> Vec<u32> {
-        let transactions = transactions(delta);
+    fn filled(element: &Element) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        fill(&mut Writer::new(&mut bytes), element);
+        bytes
+    }
+
+    /// The same for `marks '{ 10.0.0.1 . tcp . 80 : 0x00001000 }'` and
+    /// `source-ranges-24 '{ 10.0.0.1 . tcp . 80 . 10.1.2.0 }'`, on a processor with little-endian numbers.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn marks_and_source_ranges_are_what_nft_sends_for_them() {
+        let ip = "10.0.0.1".parse().unwrap();
+        let listener = [10, 0, 0, 1, 6, 0, 0, 0, 0, 80, 0, 0];
+        let mark = Element::Mark(ip, Protocol::Tcp, 80, 0x1000);
+        let data = [12, 0, 2, 0x80, 8, 0, 1, 0, 0, 0x10, 0, 0];
+        let head = [20, 0, 1, 0x80, 16, 0, 1, 0];
+        assert_eq!(filled(&mark), [&head[..], &listener, &data].concat());
+        let range = parse_range("10.1.2.0/24").unwrap();
+        let range = Element::SourceRange(ip, Protocol::Tcp, 80, range);
+        let head = [24, 0, 1, 0x80, 20, 0, 1, 0];
+        assert_eq!(
+            filled(&range),
+            [&head[..], &listener, &[10, 1, 2, 0]].concat()
+        );
+    }
+
+    #[test]
+    fn a_mark_that_is_replaced_is_deleted_in_the_same_transaction() {
+        let ip = "fd00::1".parse().unwrap();
+        let [old, new] = [7, 8].map(|mark| Element::Mark(ip, Protocol::Udp, 53, mark));
+        let held = DesiredTables::default().with(&MARKS, [old]);
+        let delta = ElementDelta {
+            added: vec![(&MARKS, new)],
+            ..ElementDelta::default()
+        };
+        let counts: Vec<u32> = transactions(&held, &delta)
+            .map(|each| each.unwrap().count())
+            .collect();
+        assert_eq!(counts, [2]);
+    }
+
+    #[test]
+    fn the_longest_elements_fit_into_transactions() {
+        let at = |nth: usize| format!("fd00::{nth:x}").parse().unwrap();
+        let mark = |nth, mark| Element::Mark(at(nth), Protocol::Udp, 53, mark);
+        let held = DesiredTables::default().with(&MARKS, (0..MAX_ELEMENTS).map(|nth| mark(nth, 1)));
+        let added = (0..MAX_ELEMENTS)
+            .map(|nth| (&MARKS, mark(nth, 2)))
+            .collect();
+        let delta = ElementDelta {
+            added,
+            ..ElementDelta::default()
+        };
+        for transaction in transactions(&held, &delta) {
+            assert_eq!(transaction.unwrap().count(), 2);
+        }
+    }
+
+    fn counts(delta: &ElementDelta) -> Vec<u32> {
+        let held = DesiredTables::default();
+        let transactions = transactions(&held, delta);
         transactions.map(|each| each.unwrap().count()).collect()
     }
 
     #[test]
-    fn verbs_each_have_a_transaction_and_families_a_message() {
-        assert!(counts(&EndpointDelta::default()).is_empty());
-        let all = delta(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
+    fn verbs_each_have_a_transaction_and_families_and_sets_a_message() {
+        assert!(counts(&ElementDelta::default()).is_empty());
+        let mut all = delta(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
         assert_eq!(counts(&all), [2, 1]);
+        let vip = Element::Address("203.0.113.7".parse().unwrap());
+        all.added.push((&VIPS, vip));
+        assert_eq!(counts(&all), [4, 1], "the table arp has the set, too");
     }
 
     #[test]
     fn any_number_of_elements_fits_into_transactions() {
         let pods = |prefix: &str| {
-            let addresses =
-                (0..=2 * MAX_ELEMENTS).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());
-            addresses.collect()
+            let pods = (0..=2 * MAX_ELEMENTS).map(|nth| pair(&format!("{prefix}{nth:x}")));
+            pods.collect()
         };
-        let many = EndpointDelta {
+        let many = ElementDelta {
             added: pods("fd00::"),
             removed: pods("fd01::"),
         };

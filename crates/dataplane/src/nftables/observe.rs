@@ -10,7 +10,7 @@ use super::table::{Rule, Table};
 /// One of our tables as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedTable {
-    /// Elements by set.
+    /// Elements by kind and name: `set vips`.
     sets: BTreeMap<String, BTreeSet<String>>,
     /// `type hook priority policy` (or nothing) and the comments of the rules, by chain.
     chains: BTreeMap<String, (String, Vec<String>)>,
@@ -21,7 +21,10 @@ impl From<&Table> for ObservedTable {
     fn from(table: &Table) -> Self {
         let sets = table.sets.iter().map(|set| {
             let elements = set.elements.iter().map(ToString::to_string);
-            (set.name.to_owned(), elements.collect())
+            (
+                format!("{} {}", set.key.kind(), set.name),
+                elements.collect(),
+            )
         });
         let chains = table.chains.iter().map(|chain| {
             let hook = chain
@@ -50,27 +53,31 @@ impl ObservedTable {
             .flatten()
         {
             if let Some(set) = object.get("set") {
-                table.read_set(set);
+                table.read_set("set", set);
+            } else if let Some(map) = object.get("map") {
+                table.read_set("map", map);
             } else if let Some(chain) = object.get("chain") {
                 table.read_chain(chain);
             } else if let Some(rule) = object.get("rule") {
                 table.read_rule(rule);
             } else if object.get("table").is_none() && object.get("metainfo").is_none() {
-                // A map, counter, ...: we create none, so another program changed the table.
+                // A counter, quota, ...: we create none, so another program changed the table.
                 table.sets.insert(object.to_string(), BTreeSet::new());
             }
         }
         Ok(table)
     }
 
-    fn read_set(&mut self, set: &Value) {
+    fn read_set(&mut self, kind: &str, set: &Value) {
         let elements = set
             .get("elem")
             .and_then(Value::as_array)
             .into_iter()
             .flatten();
-        self.sets
-            .insert(text(set, "name"), elements.map(element).collect());
+        let name = format!("{kind} {}", text(set, "name"));
+        // Rules add the elements of a map with a timeout.
+        let elements = elements.filter(|_| set.get("timeout").is_none());
+        self.sets.insert(name, elements.map(element).collect());
     }
 
     fn read_chain(&mut self, chain: &Value) {
@@ -106,6 +113,11 @@ fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {
 
 /// A set element in the notation of [`super::sets::Element`].
 fn element(value: &Value) -> String {
+    // An element of a map: its key and a mark.
+    if let Some([key, mark]) = value.as_array().map(Vec::as_slice) {
+        let mark = mark.as_u64().map(|mark| format!("{mark:#010x}"));
+        return format!("{} : {}", element(key), mark.unwrap_or_default());
+    }
     if let Some(text) = value.as_str() {
         // Parses and prints an address, so that both sides have the same notation.
         return text

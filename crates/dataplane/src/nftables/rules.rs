@@ -1,119 +1,259 @@
 //! The chains and rules of our tables.
 
-use super::table::{Chain, Hook, Rule, TableFamily};
+use topology_core::model::{Family, IpNetwork};
 
+use super::family::TableFamily;
+use super::sets::SOURCE_RANGES;
+use super::table::{Chain, Hook, Rule};
+
+/// Before IPVS' hooks in the input hook, `NF_IP_PRI_NAT_SRC - 2` = 98 for replies and 99 for requests (`ip_vs_ops4` in
+/// `net/netfilter/ipvs/ip_vs_core.c`), and after everything else: `NF_IP_PRI_SECURITY` is 50.
+const BEFORE_IPVS: i32 = 97;
+/// After IPVS, for packets that stay on the node.
+const BEHIND_IPVS: i32 = 101;
+/// First in the output hook, before `NF_IP_PRI_RAW` = -300: only packets from IPVS have a connection there, since
+/// conntrack comes at -200.
+const OUTPUT_FIRST: i32 = -310;
 /// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
 const AFTER_IPVS: i32 = 150;
-/// `NF_IP_PRI_FILTER`: before IPVS in the input hook.
+/// `NF_IP_PRI_FILTER`: before IPVS in the input hook. Also the priority for ARP.
 const FILTER: i32 = 0;
 /// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
 const MANGLE: i32 = -150;
 /// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`), the priority for masquerading.
 const SOURCE_NAT: i32 = 100;
 
-/// The chains of a family's table, in a fixed order.
-pub(super) fn chains(family: TableFamily) -> Vec<Chain> {
-    match family {
-        TableFamily::Ip => packets(
-            "ip",
-            "icmp type echo-request accept",
-            "reject with icmp port-unreachable",
+/// The chains of a family's table, in a fixed order. Source ranges have the prefix lengths `lengths`.
+pub(super) fn chains(family: TableFamily, lengths: &[u8]) -> Vec<Chain> {
+    let (echo, refuse) = match family {
+        TableFamily::Ip => ("icmp type echo-request", "icmp port-unreachable"),
+        TableFamily::Ip6 => ("icmpv6 type echo-request", "icmpv6 port-unreachable"),
+        TableFamily::Arp => return vec![arp()],
+    };
+    let ip = family.as_str();
+    // First the chains that others jump to.
+    let first = source_ranges(family, lengths).into_iter();
+    let others = [
+        save_mark(),
+        unclaimed(echo, refuse),
+        base("input", ("input", AFTER_IPVS), claim(ip)),
+        base("silent-input", ("input", FILTER), vec![silence(ip)]),
+        base("silent-output", ("output", MANGLE), vec![silence(ip)]),
+        postrouting(ip),
+        base("before-ipvs", ("input", BEFORE_IPVS), before_ipvs(ip)),
+        base(
+            "before-ipvs-output",
+            ("output", MANGLE),
+            vec![check_source(ip)],
         ),
-        TableFamily::Ip6 => packets(
-            "ip6",
-            "icmpv6 type echo-request accept",
-            "reject with icmpv6 port-unreachable",
-        ),
-        TableFamily::Arp => arp(),
+        base("after-ipvs-input", ("input", BEHIND_IPVS), unmark(ip)),
+        base("after-ipvs-output", ("output", OUTPUT_FIRST), unmark(ip)),
+    ];
+    first.chain(others).collect()
+}
+
+/// A chain of the type `filter` at a hook and priority.
+fn base(name: &'static str, (point, priority): (&'static str, i32), rules: Vec<Rule>) -> Chain {
+    let hook = Hook {
+        kind: "filter",
+        point,
+        priority,
+    };
+    Chain {
+        name,
+        hook: Some(hook),
+        rules,
     }
 }
 
-fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
-    let input = Hook {
-        kind: "filter",
-        point: "input",
-        priority: AFTER_IPVS,
+/// Drops packets to firewalled virtual servers, unless the source is in one of the source ranges. `None` for the family
+/// without such ranges.
+pub(super) fn source_ranges(family: TableFamily, lengths: &[u8]) -> Option<Chain> {
+    let ip = match family {
+        TableFamily::Arp => return None,
+        TableFamily::Ip | TableFamily::Ip6 => family.as_str(),
     };
+    let returns = lengths.iter().filter_map(|length| {
+        let (mask, listener) = (mask(family.addresses(), *length)?, listener(ip));
+        let set = SOURCE_RANGES.with_length(Some(*length));
+        let text = format!("{listener} . {ip} saddr & {mask} @{set} return");
+        Some(Rule::new(text, "a client that may connect"))
+    });
+    let drop = Rule::new("drop", "outside of the Service's source ranges");
+    Some(Chain {
+        name: SOURCE_RANGES.name,
+        hook: None,
+        rules: returns.chain([drop]).collect(),
+    })
+}
+
+/// The address of a netmask.
+fn mask(family: Family, length: u8) -> Option<String> {
+    let any = match family {
+        Family::V4 => [0; 4].into(),
+        Family::V6 => [0; 16].into(),
+    };
+    let range = IpNetwork::new(any, length).ok()?;
+    Some(range.mask().to_string())
+}
+
+/// Answers what no virtual server took.
+fn unclaimed(echo: &str, refuse: &str) -> Chain {
+    let refused = |text: String| Rule::new(text, "no virtual server took it");
+    Chain {
+        name: "unclaimed",
+        hook: None,
+        rules: vec![
+            Rule::new(format!("{echo} accept"), "echo is answered"),
+            refused("meta l4proto tcp reject with tcp reset".to_owned()),
+            refused(format!("reject with {refuse}")),
+        ],
+    }
+}
+
+/// Finds packets to Service addresses that IPVS left.
+fn claim(ip: &str) -> Vec<Rule> {
+    let unclaimed = |set: &str| format!("{ip} daddr @{set} goto unclaimed");
+    vec![
+        Rule::new(
+            format!("{ip} daddr @own accept"),
+            "an address of this machine",
+        ),
+        Rule::new(unclaimed("cidrs"), "a Service range"),
+        Rule::new(unclaimed("vips"), "a Service address"),
+    ]
+}
+
+fn postrouting(ip: &str) -> Chain {
+    // At any address: a packet from a pod to itself that passes here was sent to another address.
+    let hairpin = Rule::new(
+        format!("{ip} saddr . {ip} daddr @hairpin masquerade"),
+        "a pod that calls its own Service",
+    );
+    let action = |listener: &str| format!("{listener} @masqueraded masquerade fully-random");
+    let external = by_original_listener(ip, action, "replies come back through this node");
     let nat = Hook {
         kind: "nat",
         point: "postrouting",
         priority: SOURCE_NAT,
     };
-    let masquerade = |set: &str| {
-        format!("{ip} saddr . {ip} daddr @hairpin ct original {ip} daddr @{set} masquerade")
-    };
-    vec![
-        Chain {
-            name: "unclaimed",
-            hook: None,
-            rules: vec![
-                Rule::new(echo, "echo is answered"),
-                Rule::new(
-                    "meta l4proto tcp reject with tcp reset",
-                    "no virtual server took it",
-                ),
-                Rule::new(refuse, "no virtual server took it"),
-            ],
-        },
-        Chain {
-            name: "input",
-            hook: Some(input),
-            rules: vec![
-                Rule::new(
-                    format!("{ip} daddr @own accept"),
-                    "an address of this machine",
-                ),
-                Rule::new(
-                    format!("{ip} daddr @cidrs goto unclaimed"),
-                    "a Service range",
-                ),
-                Rule::new(
-                    format!("{ip} daddr @vips goto unclaimed"),
-                    "a Service address",
-                ),
-            ],
-        },
-        silence("silent-input", "input", FILTER, ip),
-        silence("silent-output", "output", MANGLE, ip),
-        Chain {
-            name: "postrouting",
-            hook: Some(nat),
-            rules: vec![
-                Rule::new(masquerade("cidrs"), "a pod that calls its own Service"),
-                Rule::new(masquerade("vips"), "a pod that calls its own Service"),
-            ],
-        },
-    ]
-}
-
-/// Drops new connections to elements of the set `silent`, before IPVS would refuse them.
-fn silence(name: &'static str, point: &'static str, priority: i32, ip: &str) -> Chain {
-    let text = format!("ct state new {ip} daddr . meta l4proto . th dport @silent drop");
     Chain {
-        name,
-        hook: Some(Hook {
-            kind: "filter",
-            point,
-            priority,
-        }),
-        rules: vec![Rule::new(text, "on-no-match: drop")],
+        name: "postrouting",
+        hook: Some(nat),
+        rules: std::iter::once(hairpin).chain(external).collect(),
     }
 }
 
-fn arp() -> Vec<Chain> {
-    let drop = |set: &str| format!("arp operation request arp daddr ip @{set} drop");
-    vec![Chain {
-        name: "input",
-        hook: Some(Hook {
-            kind: "filter",
-            point: "input",
-            priority: 0,
-        }),
+/// Drops new connections to elements of the set `silent`, before IPVS would refuse them.
+fn silence(ip: &str) -> Rule {
+    let text = format!("ct state new {} @silent drop", listener(ip));
+    Rule::new(text, "on-no-match: drop")
+}
+
+/// Marks packets from outside of the cluster.
+///
+/// IPVS looks for a virtual server with the packet's mark first (`ip_vs_service_find` in
+/// `net/netfilter/ipvs/ip_vs_ctl.c`), so marked packets have other real servers than those from inside. It does so only for
+/// packets without a connection of its own, which may have one of conntrack. Packets that conntrack calls invalid get no
+/// mark: [`unmark`] would not know them.
+fn before_ipvs(ip: &str) -> Vec<Rule> {
+    let listener = listener(ip);
+    vec![
+        check_source(ip),
+        Rule::new(
+            format!("{ip} saddr @inside accept"),
+            "from inside the cluster",
+        ),
+        Rule::new(
+            format!("ct state new {listener} @drop-outside drop"),
+            "no endpoint for clients outside of the cluster",
+        ),
+        Rule::new(
+            format!("ct state new,established meta mark != 0 {listener} @marked jump save-mark"),
+            "another program's mark",
+        ),
+        Rule::new(
+            format!("ct state new,established meta mark set {listener} map @marks"),
+            "endpoints for clients outside of the cluster",
+        ),
+    ]
+}
+
+/// Keeps the mark of another program while IPVS has the packet: Calico marks packets in the input hook, and applies no
+/// policy to those without its mark in the output hook (`filterOutputChain` in `felix/rules/static.go`). So a packet whose
+/// mark cannot be kept is dropped.
+fn save_mark() -> Chain {
+    Chain {
+        name: "save-mark",
+        hook: None,
         rules: vec![
-            Rule::new("arp daddr ip @own accept", "an address of this machine"),
-            Rule::new(drop("cidrs"), "Service addresses belong to no link"),
-            Rule::new(drop("vips"), "Service addresses belong to no link"),
+            Rule::new(
+                "update @saved-marks { ct id : meta mark } return",
+                "kept until IPVS has sent it",
+            ),
+            Rule::new("drop", "too many marks to keep"),
         ],
-    }]
+    }
+}
+
+fn check_source(ip: &str) -> Rule {
+    let (listener, chain) = (listener(ip), SOURCE_RANGES.name);
+    Rule::new(
+        format!("ct state new {listener} @firewalled jump {chain}"),
+        "a Service with source ranges",
+    )
+}
+
+/// Clears the mark, so that rules of other programs never see it, and restores the one before. Setting the mark from the
+/// map first ends the rule for packets without a mark of ours.
+fn unmark(ip: &str) -> Vec<Rule> {
+    let inside = Rule::new(
+        format!("ct original {ip} saddr @inside accept"),
+        "from inside the cluster",
+    );
+    let clear = |listener: &str| format!("meta mark set {listener} map @marks meta mark set 0");
+    let rules = by_original_listener(ip, clear, "IPVS has read the mark");
+    let restore = Rule::new(
+        "meta mark set ct id map @saved-marks delete @saved-marks { ct id : meta mark }",
+        "another program's mark",
+    );
+    std::iter::once(inside)
+        .chain(rules)
+        .chain([restore])
+        .collect()
+}
+
+/// Address, protocol and port that a packet goes to.
+fn listener(ip: &str) -> String {
+    format!("{ip} daddr . meta l4proto . th dport")
+}
+
+/// Rules on address, protocol and port of a connection before IPVS changed them; `action` gets these. One rule for each
+/// protocol: nft 1.0.6 knows the type of `ct original proto-dst` only behind a match of the protocol.
+fn by_original_listener(
+    ip: &str,
+    action: impl Fn(&str) -> String,
+    about: &'static str,
+) -> Vec<Rule> {
+    let listener = format!("ct original {ip} daddr . meta l4proto . ct original proto-dst");
+    let action = action(&listener);
+    let text = |protocol| format!("meta l4proto {protocol} {action}");
+    let protocols = ["tcp", "udp", "sctp"].into_iter();
+    protocols
+        .map(|protocol| Rule::new(text(protocol), about))
+        .collect()
+}
+
+fn arp() -> Chain {
+    let drop = |set: &str| {
+        let text = format!("arp operation request arp daddr ip @{set} drop");
+        Rule::new(text, "Service addresses belong to no link")
+    };
+    let own = Rule::new("arp daddr ip @own accept", "an address of this machine");
+    base(
+        "input",
+        ("input", FILTER),
+        vec![own, drop("cidrs"), drop("vips")],
+    )
 }

@@ -1,16 +1,18 @@
-//! Lists our sets, one row each; the code derives everything else from the row.
+//! Lists our sets and maps, one row each; the code derives everything else from the row.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use topology_core::model::{Family, IpNetwork, Protocol};
 
+use super::family::TableFamily;
 use crate::routes::is_host;
 
-/// A set of our tables.
-#[derive(Debug, Clone, Copy)]
+/// A set or map of our tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SetRow {
-    /// The name in nft.
+    /// The name in nft; with a prefix length at its end for source ranges.
     pub name: &'static str,
     /// The type of its elements.
     pub(super) key: KeyType,
@@ -18,15 +20,75 @@ pub struct SetRow {
     pub(super) in_arp: bool,
     /// Whether a family with elements in this set needs a table.
     pub(super) needs_table: bool,
-    /// The element for an endpoint of this node, if the set follows endpoints. Such elements are changed over netlink,
-    /// without a process.
-    pub(super) endpoint: Option<fn(IpAddr) -> Element>,
+}
+
+impl SetRow {
+    /// The tables that hold `element`.
+    pub(super) fn families_of(self, element: &Element) -> impl Iterator<Item = TableFamily> {
+        let family = element.family();
+        let families = TableFamily::ALL.into_iter();
+        families.filter(move |table| table.addresses() == family && self.is_in(*table))
+    }
+
+    /// Whether the family's table has the set.
+    pub(super) fn is_in(self, family: TableFamily) -> bool {
+        self.in_arp || family != TableFamily::Arp
+    }
+
+    /// The set that holds `element`.
+    pub(super) fn name_of(self, element: &Element) -> SetName {
+        let length = match element {
+            Element::SourceRange(.., range) => Some(range.prefix()),
+            _ => None,
+        };
+        self.with_length(length)
+    }
+
+    /// The set for source ranges of this prefix length.
+    pub(super) const fn with_length(self, length: Option<u8>) -> SetName {
+        SetName {
+            row: self.name,
+            length,
+        }
+    }
+}
+
+/// The name of a set in the kernel.
+///
+/// Source ranges have a set for each prefix length in use, instead of one set of intervals, which the kernel copies for
+/// each element (`net/netfilter/nft_set_pipapo.c`). `docs/decisions/0017-source-ranges-by-length.md` has the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SetName {
+    row: &'static str,
+    length: Option<u8>,
+}
+
+impl SetName {
+    /// Whether the set exists only while it has elements.
+    pub(super) const fn is_optional(self) -> bool {
+        self.length.is_some()
+    }
+
+    /// The prefix length of its source ranges.
+    pub(super) const fn length(self) -> Option<u8> {
+        self.length
+    }
+}
+
+impl fmt::Display for SetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { row, length } = self;
+        match length {
+            Some(length) => write!(f, "{row}-{length}"),
+            None => f.write_str(row),
+        }
+    }
 }
 
 /// Declares a constant for each row, and `SETS` with all rows in the order of the tables.
 macro_rules! sets {
-    ($($(#[$doc:meta])* $constant:ident = $row:expr;)+) => {
-        $($(#[$doc])* pub const $constant: SetRow = $row;)+
+    ($($(#[$doc:meta])* $visibility:vis $constant:ident = $row:expr;)+) => {
+        $($(#[$doc])* $visibility const $constant: SetRow = $row;)+
         /// All sets, in the order in which tables declare them.
         pub(super) const SETS: &[SetRow] = &[$($constant),+];
     };
@@ -34,45 +96,88 @@ macro_rules! sets {
 
 sets! {
     /// Service ranges with a route; addresses inside them need no element of their own.
-    CIDRS = SetRow { name: "cidrs", key: KeyType::Range, in_arp: true, needs_table: true, endpoint: None };
+    pub CIDRS = SetRow { name: "cidrs", key: KeyType::Range, in_arp: true, needs_table: true };
     /// Service addresses outside of those ranges.
-    VIPS = SetRow { name: "vips", key: KeyType::Address, in_arp: true, needs_table: true, endpoint: None };
+    pub VIPS = SetRow { name: "vips", key: KeyType::Address, in_arp: true, needs_table: true };
     /// Addresses of this node inside Service ranges: the rules accept their traffic.
-    OWN = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false, endpoint: None };
+    pub OWN = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false };
     /// Endpoints on this node: packets from one of them to itself are masqueraded.
-    HAIRPIN = SetRow {
-        name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false, endpoint: Some(Element::Pair),
-    };
+    pub HAIRPIN = SetRow { name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false };
+    /// Addresses, protocols and ports of virtual servers whose connections are masqueraded. nft refuses its own word
+    /// `masquerade` as a name.
+    pub MASQUERADE = SetRow { name: "masqueraded", key: KeyType::Listener, in_arp: false, needs_table: true };
     /// Service addresses, protocols and ports where new connections are dropped.
-    SILENT = SetRow { name: "silent", key: KeyType::Listener, in_arp: false, needs_table: false, endpoint: None };
+    pub SILENT = SetRow { name: "silent", key: KeyType::Listener, in_arp: false, needs_table: false };
+    /// Source addresses inside the cluster. All others are outside: the next sets and the marks are for them.
+    pub INSIDE = SetRow { name: "inside", key: KeyType::Range, in_arp: false, needs_table: false };
+    /// Virtual servers where new connections from outside are dropped.
+    pub DROP_OUTSIDE = SetRow { name: "drop-outside", key: KeyType::Listener, in_arp: false, needs_table: true };
+    /// Virtual servers that only sources in `SOURCE_RANGES` may connect to, from inside or outside.
+    pub FIREWALLED = SetRow { name: "firewalled", key: KeyType::Listener, in_arp: false, needs_table: true };
+    /// Sources that may connect to a virtual server of `FIREWALLED`.
+    pub SOURCE_RANGES = SetRow {
+        name: "source-ranges", key: KeyType::SourceRange, in_arp: false, needs_table: false,
+    };
+    /// The firewall mark for packets from outside to a virtual server.
+    pub MARKS = SetRow { name: "marks", key: KeyType::Mark, in_arp: false, needs_table: true };
+    /// The keys of `MARKS`, which nft does not look up without setting a mark. Follows `MARKS` by itself.
+    pub(super) MARKED = SetRow { name: "marked", key: KeyType::Listener, in_arp: false, needs_table: false };
+    /// Marks of other programs, by connection, while IPVS has the packet. Only rules add and delete elements.
+    SAVED_MARKS = SetRow { name: "saved-marks", key: KeyType::Saved, in_arp: false, needs_table: false };
 }
 
 /// The type of the elements of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum KeyType {
     Range,
     Address,
     Pair,
     Listener,
+    SourceRange,
+    Mark,
+    Saved,
 }
 
 impl KeyType {
+    /// Whether an element is a range of keys. Single elements of such a set are not changed: the old and the new ones
+    /// could overlap.
+    pub(super) const fn is_interval(self) -> bool {
+        matches!(self, Self::Range)
+    }
+
+    /// What nft calls it.
+    pub(super) const fn kind(self) -> &'static str {
+        match self {
+            Self::Mark | Self::Saved => "map",
+            _ => "set",
+        }
+    }
+
     /// The set's type and flags, in nft's notation.
-    pub(super) const fn declaration(self, family: Family) -> &'static str {
-        match (self, family) {
-            (Self::Range, Family::V4) => "type ipv4_addr; flags interval;",
-            (Self::Range, Family::V6) => "type ipv6_addr; flags interval;",
-            (Self::Address, Family::V4) => "type ipv4_addr;",
-            (Self::Address, Family::V6) => "type ipv6_addr;",
-            (Self::Pair, Family::V4) => "type ipv4_addr . ipv4_addr;",
-            (Self::Pair, Family::V6) => "type ipv6_addr . ipv6_addr;",
-            (Self::Listener, Family::V4) => "type ipv4_addr . inet_proto . inet_service;",
-            (Self::Listener, Family::V6) => "type ipv6_addr . inet_proto . inet_service;",
+    pub(super) fn declaration(self, family: Family) -> String {
+        let address = match family {
+            Family::V4 => "ipv4_addr",
+            Family::V6 => "ipv6_addr",
+        };
+        let listener = format!("type {address} . inet_proto . inet_service");
+        match self {
+            Self::Range => format!("type {address}; flags interval;"),
+            Self::Address => format!("type {address};"),
+            Self::Pair => format!("type {address} . {address};"),
+            Self::Listener => format!("{listener};"),
+            Self::SourceRange => format!("{listener} . {address};"),
+            Self::Mark => format!("{listener} : mark;"),
+            Self::Saved => {
+                "typeof ct id : meta mark; size 65536; flags dynamic,timeout; timeout 1s;"
+                    .to_owned()
+            }
         }
     }
 }
 
 /// An element of a set. Prints in nft's notation.
+///
+/// The address comes first in every element, so that all elements of IPv4 sort before those of IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Element {
     Range(IpNetwork),
@@ -81,13 +186,40 @@ pub enum Element {
     Pair(IpAddr),
     /// Address, protocol and port of a virtual server.
     Listener(IpAddr, Protocol, u16),
+    /// Address, protocol and port of a virtual server, and a range of source addresses without host bits. Ranges may
+    /// overlap.
+    SourceRange(IpAddr, Protocol, u16, IpNetwork),
+    /// Address, protocol and port of a virtual server, and the firewall mark of its packets.
+    Mark(IpAddr, Protocol, u16, u32),
 }
 
 impl Element {
     pub(super) fn family(&self) -> Family {
         match self {
             Self::Range(range) => Family::of_range(range),
-            Self::Address(ip) | Self::Pair(ip) | Self::Listener(ip, ..) => Family::of(*ip),
+            Self::Address(ip)
+            | Self::Pair(ip)
+            | Self::Listener(ip, ..)
+            | Self::SourceRange(ip, ..)
+            | Self::Mark(ip, ..) => Family::of(*ip),
+        }
+    }
+
+    /// The element of `MARKED` that follows an element of `MARKS`.
+    pub(super) const fn follower(self) -> Option<Self> {
+        match self {
+            Self::Mark(ip, protocol, port, _) => Some(Self::Listener(ip, protocol, port)),
+            _ => None,
+        }
+    }
+
+    /// All elements with the same key: a map holds one of them.
+    pub(super) const fn rivals(self) -> RangeInclusive<Self> {
+        match self {
+            Self::Mark(ip, protocol, port, _) => {
+                Self::Mark(ip, protocol, port, 0)..=Self::Mark(ip, protocol, port, u32::MAX)
+            }
+            other => other..=other,
         }
     }
 }
@@ -102,6 +234,15 @@ impl fmt::Display for Element {
             Self::Pair(ip) => write!(f, "{ip} . {ip}"),
             Self::Listener(ip, protocol, port) => {
                 write!(f, "{ip} . {} . {port}", protocol_name(*protocol))
+            }
+            // The set's name has the prefix length.
+            Self::SourceRange(ip, protocol, port, range) => {
+                let listener = Self::Listener(*ip, *protocol, *port);
+                write!(f, "{listener} . {}", range.network())
+            }
+            Self::Mark(ip, protocol, port, mark) => {
+                let listener = Self::Listener(*ip, *protocol, *port);
+                write!(f, "{listener} : {mark:#010x}")
             }
         }
     }

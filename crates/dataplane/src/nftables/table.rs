@@ -5,45 +5,12 @@
 
 use std::fmt;
 
-use topology_core::model::Family;
-
-use super::sets::{Element, KeyType};
+use super::family::TableFamily;
+use super::sets::{Element, KeyType, SetName};
 use crate::hash::fnv1a;
 
 /// The name of our table in each family. It identifies us as the owner.
 pub const TABLE: &str = "ipvs-topo";
-
-/// The nftables families that have one of our tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TableFamily {
-    /// IPv4 packets.
-    Ip,
-    /// IPv6 packets.
-    Ip6,
-    /// ARP requests and replies for IPv4 addresses.
-    Arp,
-}
-
-impl TableFamily {
-    pub const ALL: [Self; 3] = [Self::Ip, Self::Ip6, Self::Arp];
-
-    /// The family in nft's notation.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ip => "ip",
-            Self::Ip6 => "ip6",
-            Self::Arp => "arp",
-        }
-    }
-
-    /// The address family of the elements of its sets.
-    pub(super) fn addresses(self) -> Family {
-        match self {
-            Self::Ip | Self::Arp => Family::V4,
-            Self::Ip6 => Family::V6,
-        }
-    }
-}
 
 /// A whole table.
 pub(super) struct Table {
@@ -52,9 +19,9 @@ pub(super) struct Table {
     pub(super) chains: Vec<Chain>,
 }
 
-/// A set and its elements.
+/// A set or map and its elements.
 pub(super) struct Set {
-    pub(super) name: &'static str,
+    pub(super) name: SetName,
     pub(super) key: KeyType,
     pub(super) elements: Vec<Element>,
 }
@@ -98,8 +65,15 @@ pub(super) enum Operation {
     /// Adds the table first, so that the deletion cannot fail.
     DeleteTable(TableFamily),
     DefineTable(Table),
-    AddElements(TableFamily, &'static str, Vec<Element>),
-    DeleteElements(TableFamily, &'static str, Vec<Element>),
+    DefineSet(TableFamily, Set),
+    /// Deletes a set that no rule uses.
+    DeleteSet(TableFamily, SetName),
+    /// Removes all elements of a set.
+    FlushSet(TableFamily, SetName),
+    /// Replaces the rules of a chain.
+    ReplaceRules(TableFamily, Chain),
+    AddElements(TableFamily, SetName, Vec<Element>),
+    DeleteElements(TableFamily, SetName, Vec<Element>),
 }
 
 /// Operations that nft carries out together or not at all.
@@ -113,22 +87,47 @@ impl fmt::Display for Transaction {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut change = |verb: &str, family: &TableFamily, set: &str, elements: &[Element]| {
-            write!(f, "{verb} element {} {TABLE} {set} ", family.as_str())?;
-            writeln!(f, "{{ {} }}", Joined(elements))
-        };
+        let table = |family: &TableFamily| format!("{} {TABLE}", family.as_str());
         match self {
             Self::DeleteTable(family) => {
-                let family = family.as_str();
-                write!(
-                    f,
-                    "add table {family} {TABLE}\ndelete table {family} {TABLE}\n"
-                )
+                let table = table(family);
+                write!(f, "add table {table}\ndelete table {table}\n")
             }
             Self::DefineTable(table) => table.fmt(f),
-            Self::AddElements(family, set, elements) => change("add", family, set, elements),
-            Self::DeleteElements(family, set, elements) => change("delete", family, set, elements),
+            Self::DefineSet(family, set) => {
+                let Set { name, key, .. } = set;
+                let body = set.body(*family, " ");
+                writeln!(f, "add {} {} {name} {{ {body}}}", key.kind(), table(family))
+            }
+            Self::DeleteSet(family, set) => writeln!(f, "delete set {} {set}", table(family)),
+            Self::FlushSet(family, set) => writeln!(f, "flush set {} {set}", table(family)),
+            Self::ReplaceRules(family, chain) => {
+                let at = format!("{} {}", table(family), chain.name);
+                writeln!(f, "flush chain {at}")?;
+                let mut rules = chain.rules.iter();
+                rules.try_for_each(|rule| writeln!(f, "add rule {at} {rule}"))
+            }
+            Self::AddElements(family, set, elements) => {
+                let elements = Joined(elements);
+                writeln!(f, "add element {} {set} {{ {elements} }}", table(family))
+            }
+            Self::DeleteElements(family, set, elements) => {
+                let elements = Joined(elements);
+                writeln!(f, "delete element {} {set} {{ {elements} }}", table(family))
+            }
         }
+    }
+}
+
+impl Set {
+    /// Declaration and elements, each followed by `end`.
+    fn body(&self, family: TableFamily, end: &str) -> String {
+        let declaration = self.key.declaration(family.addresses());
+        if self.elements.is_empty() {
+            return format!("{declaration}{end}");
+        }
+        let elements = Joined(&self.elements);
+        format!("{declaration}{end}elements = {{ {elements} }}{end}")
     }
 }
 
@@ -136,15 +135,20 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "table {} {TABLE} {{", self.family.as_str())?;
         for set in &self.sets {
-            let declaration = set.key.declaration(self.family.addresses());
-            writeln!(f, "\tset {} {{\n\t\t{declaration}", set.name)?;
-            if !set.elements.is_empty() {
-                writeln!(f, "\t\telements = {{ {} }}", Joined(&set.elements))?;
-            }
+            let body = set.body(self.family, "\n");
+            writeln!(f, "\t{} {} {{", set.key.kind(), set.name)?;
+            let mut lines = body.lines();
+            lines.try_for_each(|line| writeln!(f, "\t\t{line}"))?;
             f.write_str("\t}\n")?;
         }
         self.chains.iter().try_for_each(|chain| chain.fmt(f))?;
         f.write_str("}\n")
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} comment \"{}\"", self.text, self.comment())
     }
 }
 
@@ -163,7 +167,7 @@ impl fmt::Display for Chain {
             )?;
         }
         for rule in &self.rules {
-            writeln!(f, "\t\t{} comment \"{}\"", rule.text, rule.comment())?;
+            writeln!(f, "\t\t{rule}")?;
         }
         f.write_str("\t}\n")
     }

@@ -6,6 +6,7 @@ use topology_core::model::{Protocol, parse_range};
 
 use super::diff::diff;
 use super::observe::ObservedTable;
+use super::sets::MARKED;
 use super::*;
 
 fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {
@@ -20,8 +21,50 @@ fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> Des
 }
 
 fn silent(desired: DesiredTables) -> DesiredTables {
-    let listener = Element::Listener("10.96.0.10".parse().unwrap(), Protocol::Tcp, 80);
-    desired.with(&SILENT, [listener])
+    desired.with(&SILENT, [listener("10.96.0.10")])
+}
+
+fn listener(ip: &str) -> Element {
+    Element::Listener(ip.parse().unwrap(), Protocol::Tcp, 80)
+}
+
+fn source_range(ip: &str, range: &str) -> Element {
+    Element::SourceRange(
+        ip.parse().unwrap(),
+        Protocol::Tcp,
+        80,
+        parse_range(range).unwrap(),
+    )
+}
+
+fn mark(ip: &str, mark: u32) -> Element {
+    Element::Mark(ip.parse().unwrap(), Protocol::Tcp, 80, mark)
+}
+
+/// Elements in every set.
+fn full() -> DesiredTables {
+    let tables = desired(
+        &["10.96.0.0/12"],
+        &["203.0.113.7"],
+        &["10.96.0.53"],
+        &["10.244.1.2"],
+    );
+    let inside = ["10.244.0.0/16", "192.168.1.1/32"].map(|range| parse_range(range).unwrap());
+    let vip = "203.0.113.7";
+    silent(tables)
+        .with(&MASQUERADE, [listener("192.168.1.1")])
+        .with(&INSIDE, inside.map(Element::Range))
+        .with(&DROP_OUTSIDE, [listener("203.0.113.8")])
+        .with(&FIREWALLED, [listener(vip)])
+        .with(
+            &SOURCE_RANGES,
+            ["198.51.100.0/24", "198.51.100.7/32", "0.0.0.0/0"]
+                .map(|range| source_range(vip, range)),
+        )
+        .with(
+            &MARKS,
+            [mark(vip, 0x1000), mark("203.0.113.9", 0x8000_0001)],
+        )
 }
 
 /// The text that nft gets.
@@ -57,8 +100,8 @@ fn d4_an_added_or_removed_pod_changes_elements_only() {
     );
     insta::assert_snapshot!(script(&before, &after), @r"
     add element ip ipvs-topo vips { 203.0.113.7 }
-    add element ip ipvs-topo hairpin { 10.244.1.4 . 10.244.1.4 }
     delete element ip ipvs-topo hairpin { 10.244.1.2 . 10.244.1.2 }
+    add element ip ipvs-topo hairpin { 10.244.1.4 . 10.244.1.4 }
     add element arp ipvs-topo vips { 203.0.113.7 }
     ");
 }
@@ -93,13 +136,11 @@ fn only_additions_must_precede_the_virtual_servers() {
     assert!(!large.lacks_any_of(&small));
 }
 
-/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading
-/// the table of [`listed`], handles shortened to 1.
+/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading the tables of [`full`].
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
 fn listed() -> Option<ObservedTable> {
-    let target = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]));
-    let table = target.table(TableFamily::Ip);
+    let table = full().table(TableFamily::Ip);
     table.as_ref().map(ObservedTable::from)
 }
 
@@ -118,6 +159,9 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
         ("\"10.244.1.2\"", "\"10.244.1.9\""),
         ("\"len\": 12", "\"len\": 13"),
         ("\"tcp\", 80", "\"tcp\", 81"),
+        ("4096", "4097"),
+        ("source-ranges-24", "source-ranges-25"),
+        ("{\"map\":", "{\"set\":"),
         ("a Service range [", "a Service range [0"),
         ("\"chain\": \"unclaimed\"", "\"chain\": \"input\""),
         ("{\"set\":", "{\"map\":"),
@@ -137,27 +181,144 @@ fn foreign_output_never_equals_a_desired_table() {
     assert!(ObservedTable::parse("not json").is_err());
 }
 
+fn added(elements: &[SetElement]) -> ElementDelta {
+    ElementDelta {
+        added: elements.to_vec(),
+        ..ElementDelta::default()
+    }
+}
+
+fn removed(elements: &[SetElement]) -> ElementDelta {
+    ElementDelta {
+        removed: elements.to_vec(),
+        ..ElementDelta::default()
+    }
+}
+
 #[test]
-fn an_endpoint_that_is_added_and_removed_leaves_the_tables_unchanged() {
+fn an_element_that_is_added_and_removed_leaves_the_tables_unchanged() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
-    let pods: Vec<IpAddr> = vec!["10.244.1.2".parse().unwrap()];
-    let came = EndpointDelta {
-        added: pods.clone(),
-        removed: Vec::new(),
-    };
-    let left = EndpointDelta {
-        added: Vec::new(),
-        removed: pods,
-    };
+    let pod = Element::Pair("10.244.1.2".parse().unwrap());
+    let elements = [
+        (&HAIRPIN, pod),
+        (&MASQUERADE, listener("192.168.1.1")),
+        (&SILENT, listener("10.96.0.10")),
+    ];
     let mut tables = before.clone();
-    assert_eq!(tables.missing_of(&came), came);
-    tables.apply(&came);
-    assert_eq!(
-        tables,
-        desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
-    );
-    assert!(tables.missing_of(&came).is_empty());
-    assert_eq!(tables.missing_of(&left), left);
-    tables.apply(&left);
+    assert_eq!(tables.missing_of(&added(&elements)), added(&elements));
+    tables.apply(&added(&elements));
+    let after = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]))
+        .with(&MASQUERADE, [listener("192.168.1.1")]);
+    assert_eq!(tables, after);
+    assert!(tables.missing_of(&added(&elements)).is_empty());
+    assert_eq!(tables.missing_of(&removed(&elements)), removed(&elements));
+    tables.apply(&removed(&elements));
     assert_eq!(tables, before);
+}
+
+#[test]
+fn intervals_and_whole_tables_are_no_single_elements() {
+    let tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    let range = (&CIDRS, Element::Range(parse_range("10.0.0.0/8").unwrap()));
+    assert!(!tables.can_apply(&added(&[range])));
+    let port = (&MASQUERADE, listener("192.168.1.1"));
+    assert!(tables.can_apply(&added(&[port])));
+    // IPv6 has no table yet, and gets none for a pod.
+    let port = (&MASQUERADE, listener("fd00::1"));
+    assert!(!tables.can_apply(&added(&[port])));
+    let pod = (&HAIRPIN, Element::Pair("fd00::1".parse().unwrap()));
+    assert!(tables.can_apply(&added(&[pod])));
+}
+
+#[test]
+fn the_last_element_that_needs_a_table_is_no_single_element() {
+    let [one, other] = ["fd00::1", "fd00::2"].map(|ip| (&MASQUERADE, listener(ip)));
+    let mut tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    tables.apply(&added(&[one, other]));
+    assert!(tables.can_apply(&removed(&[one])) && tables.can_apply(&removed(&[other])));
+    assert!(!tables.can_apply(&removed(&[one, other])));
+    let replaced = ElementDelta {
+        added: vec![(&MASQUERADE, listener("fd00::3"))],
+        ..removed(&[one, other])
+    };
+    assert!(tables.can_apply(&replaced));
+}
+
+#[test]
+fn rules_and_sets_for_clients_outside_of_the_cluster() {
+    let table = full().table(TableFamily::Ip).unwrap();
+    insta::assert_snapshot!(table.to_string());
+}
+
+#[test]
+fn a_prefix_length_that_is_new_adds_a_set_and_a_rule() {
+    let before = desired(&["10.96.0.0/12"], &[], &[], &[])
+        .with(&SOURCE_RANGES, [source_range("10.96.0.10", "10.1.0.0/16")]);
+    let after = before
+        .clone()
+        .with(&SOURCE_RANGES, [source_range("10.96.0.10", "10.1.2.0/24")]);
+    insta::assert_snapshot!(script(&before, &after));
+    insta::assert_snapshot!(script(&after, &before));
+}
+
+#[test]
+fn a_range_that_changes_replaces_the_elements_of_its_set() {
+    let before = desired(&["10.96.0.0/12"], &["203.0.113.7"], &[], &[]);
+    let after = desired(
+        &["10.96.0.0/16", "10.100.0.0/16"],
+        &["203.0.113.7"],
+        &[],
+        &[],
+    );
+    insta::assert_snapshot!(script(&before, &after), @r"
+    flush set ip ipvs-topo cidrs
+    add element ip ipvs-topo cidrs { 10.96.0.0/16, 10.100.0.0/16 }
+    flush set arp ipvs-topo cidrs
+    add element arp ipvs-topo cidrs { 10.96.0.0/16, 10.100.0.0/16 }
+    ");
+}
+
+#[test]
+fn a_mark_that_changes_replaces_the_old_one() {
+    let tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    let [old, new] = [7, 8].map(|number| mark("192.168.1.1", number));
+    let [before, after] = [old, new].map(|mark| tables.clone().with(&MARKS, [mark]));
+    insta::assert_snapshot!(script(&before, &after), @r"
+    delete element ip ipvs-topo marks { 192.168.1.1 . tcp . 80 : 0x00000007 }
+    add element ip ipvs-topo marks { 192.168.1.1 . tcp . 80 : 0x00000008 }
+    ");
+    assert!(before.contains(&MARKED, &listener("192.168.1.1")));
+    let delta = ElementDelta {
+        removed: vec![(&MARKS, old)],
+        ..added(&[(&MARKS, new)])
+    };
+    assert!(before.can_apply(&delta));
+    assert_eq!(before.replaced_by(&delta.added), [(&MARKS, old)]);
+    assert_eq!(before.missing_of(&delta), added(&[(&MARKS, new)]));
+    for delta in [&delta, &before.missing_of(&delta)] {
+        let mut tables = before.clone();
+        tables.apply(delta);
+        assert_eq!(tables, after);
+    }
+    let mut tables = after;
+    tables.apply(&removed(&[(&MARKS, new)]));
+    assert_eq!(tables, desired(&["10.96.0.0/12"], &[], &[], &[]));
+}
+
+#[test]
+fn a_prefix_length_that_comes_or_goes_is_no_single_element() {
+    let [one, other] = ["10.1.0.0/16", "10.2.0.0/16"]
+        .map(|range| (&SOURCE_RANGES, source_range("10.96.0.10", range)));
+    let mut tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    assert!(!tables.can_apply(&added(&[one])));
+    tables.apply(&added(&[one]));
+    assert!(tables.can_apply(&added(&[other])));
+    assert!(!tables.can_apply(&removed(&[one])));
+    let moved = ElementDelta {
+        added: vec![other],
+        ..removed(&[one])
+    };
+    assert!(tables.can_apply(&moved));
+    let v6 = (&SOURCE_RANGES, source_range("fd00::10", "fd00::/16"));
+    assert!(!tables.can_apply(&added(&[v6])), "a set of another table");
 }

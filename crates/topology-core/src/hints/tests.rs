@@ -17,12 +17,9 @@ use crate::ratio::Ratio;
 fn node(name: usize, zone: &str, cpu_milli: u64) -> Node {
     let labels = [(Arc::from("topology.kubernetes.io/zone"), Arc::from(zone))];
     Node {
-        name: format!("n{name}").into(),
         labels: labels.into_iter().collect(),
-        addresses: Vec::new(),
         cpu_milli,
-        ready: true,
-        leaving: false,
+        ..Node::new(&format!("n{name}"))
     }
 }
 

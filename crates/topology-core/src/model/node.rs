@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::Labels;
+use super::{IpNetwork, Labels};
 
 /// The Node label with the relative capacity of a Node's endpoints within a level: a whole number from 1 to 1,000.
 pub const CAPACITY_LABEL: &str = "topology.ipvs-topo.io/capacity";
@@ -17,6 +17,8 @@ pub struct Node {
     pub labels: Labels,
     /// `status.addresses` of type `InternalIP`, in order.
     pub addresses: Vec<IpAddr>,
+    /// `spec.podCIDRs`: the ranges of the addresses of its pods, where the network plugin uses them.
+    pub pod_cidrs: Vec<IpNetwork>,
     /// `status.allocatable.cpu` in thousandths; 0 if absent.
     pub cpu_milli: u64,
     /// Condition `Ready`; true if absent. Nodes that are not ready have no demand.
@@ -33,6 +35,7 @@ impl Node {
             name: name.into(),
             labels: Labels::default(),
             addresses: Vec::new(),
+            pod_cidrs: Vec::new(),
             cpu_milli: 0,
             ready: true,
             leaving: false,

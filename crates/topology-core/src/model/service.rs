@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Frontend, Labels, ObjectName, ServicePort};
+use super::{Frontend, IpNetwork, Labels, ObjectName, ServicePort};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
@@ -26,8 +26,8 @@ pub struct Service {
     pub internal_traffic_policy: TrafficPolicy,
     /// `spec.externalTrafficPolicy`.
     pub external_traffic_policy: TrafficPolicy,
-    /// Whether it has a node port, load-balancer address or external address (KP-TP-01).
-    pub externally_accessible: bool,
+    /// The clients that may use load-balancer addresses: `spec.loadBalancerSourceRanges`; `None` for all clients.
+    pub source_ranges: Option<Vec<IpNetwork>>,
     /// The policy in its annotations or `topologyKeys`. Services with equal policies may share it.
     pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` in its namespace that its annotation `policy` names instead.
@@ -72,7 +72,7 @@ impl Service {
             session_affinity: None,
             internal_traffic_policy: TrafficPolicy::default(),
             external_traffic_policy: TrafficPolicy::default(),
-            externally_accessible: false,
+            source_ranges: None,
             policy: None,
             named_policy: None,
             topology_keys: None,
@@ -80,6 +80,17 @@ impl Service {
             hint_mode: HintMode::Nothing,
             unprogrammed: Vec::new(),
         }
+    }
+
+    /// Whether a frontend serves clients outside of the cluster (KP-TP-01).
+    pub fn is_externally_accessible(&self) -> bool {
+        let mut frontends = self.frontends.iter();
+        frontends.any(|frontend| frontend.kind.is_external())
+    }
+
+    /// Whether clients outside of the cluster get other endpoints than clients inside it.
+    pub fn splits_clients(&self) -> bool {
+        self.external_traffic_policy == TrafficPolicy::Local && self.is_externally_accessible()
     }
 
     /// Replaces a policy that waits for labels, or that cannot be parsed, by that of `last`, the previous version of

@@ -14,4 +14,18 @@ pub struct ServicePort {
     pub protocol: Protocol,
     /// `port`.
     pub port: NonZeroU16,
+    /// `nodePort`, if one is allocated.
+    pub node_port: Option<NonZeroU16>,
+}
+
+impl ServicePort {
+    /// A port without a node port.
+    pub fn new(name: impl Into<Arc<str>>, protocol: Protocol, port: NonZeroU16) -> Self {
+        Self {
+            name: name.into(),
+            protocol,
+            port,
+            node_port: None,
+        }
+    }
 }

@@ -149,16 +149,14 @@ impl fmt::Display for Step {
                 )
             }
             Self::DeleteFlows { key, address, port } => {
+                f.write_str("conntrack -D -p udp ")?;
                 if let VirtualServerKey::Address {
                     address: vip,
                     port: vip_port,
                     ..
                 } = key
                 {
-                    write!(
-                        f,
-                        "conntrack -D -p udp --orig-dst {vip} --orig-port-dst {vip_port} "
-                    )?;
+                    write!(f, "--orig-dst {vip} --orig-port-dst {vip_port} ")?;
                 }
                 write!(f, "--reply-src {address} --reply-port-src {port}")
             }

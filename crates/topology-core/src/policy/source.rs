@@ -5,8 +5,10 @@ use super::label_of_alias;
 /// The source that decides a Service port: the first one that applies. Sources are never combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PolicySource {
-    /// `internalTrafficPolicy: Local`.
-    TrafficPolicyLocal,
+    /// `internalTrafficPolicy: Local`, for clients of a cluster IP.
+    InternalTrafficPolicyLocal,
+    /// `externalTrafficPolicy: Local`, for outside clients of other addresses.
+    ExternalTrafficPolicyLocal,
     /// A `ClusterTopologyPolicy` with `enforcement: Override`.
     ClusterOverride,
     /// Annotations on the Service.
@@ -33,8 +35,19 @@ impl PolicySource {
             | Self::TopologyKeys
             | Self::NamespacePolicy
             | Self::ClusterDefault => true,
-            Self::TrafficPolicyLocal | Self::Hints | Self::Uniform => false,
+            Self::InternalTrafficPolicyLocal
+            | Self::ExternalTrafficPolicyLocal
+            | Self::Hints
+            | Self::Uniform => false,
         }
+    }
+
+    /// Whether only endpoints on the node are permitted.
+    pub const fn is_local(self) -> bool {
+        matches!(
+            self,
+            Self::InternalTrafficPolicyLocal | Self::ExternalTrafficPolicyLocal
+        )
     }
 
     /// The name of a level in the notation of the source: `topologyKeys` has no aliases.
@@ -49,7 +62,9 @@ impl PolicySource {
     /// The value in output.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::TrafficPolicyLocal => "trafficPolicyLocal",
+            Self::InternalTrafficPolicyLocal | Self::ExternalTrafficPolicyLocal => {
+                "trafficPolicyLocal"
+            }
             Self::ClusterOverride => "clusterOverride",
             Self::Annotation => "annotation",
             Self::TopologyKeys => "topologyKeys",

@@ -17,7 +17,7 @@ pub(super) fn run(work: &mut PortWork<'_>, order: &[usize]) {
         return;
     }
     let weights: Vec<u32> = work.real_servers.iter().map(|real| real.weight).collect();
-    let shares = scheduler.shares(&weights, &work.view.key());
+    let shares = scheduler.shares(&weights, work.view.port.protocol, &work.view.destinations());
     for (at, share) in order.iter().zip(shares) {
         if let Some(candidate) = work.candidates.get_mut(*at) {
             candidate.share = share;

@@ -16,7 +16,10 @@ impl PortWork<'_> {
         let server = VirtualServer {
             key: view.key(),
             scheduler: self.scheduler(),
-            persistence: view.service.session_affinity,
+            persistence: view
+                .service
+                .session_affinity
+                .filter(|_| !view.hashes_clients()),
             real_servers: Vec::new(),
         };
         let mut resolved = ResolvedServer {
@@ -24,6 +27,11 @@ impl PortWork<'_> {
             port_name: view.port.name.clone(),
             kind: view.frontend.kind,
             server,
+            clients: view.clients(),
+            marked: view
+                .outside
+                .as_ref()
+                .map_or_else(Vec::new, |outside| outside.frontends.clone()),
             decision: self.decision(),
             memory: self.memory.take().map(Arc::new),
         };

@@ -1,10 +1,10 @@
 //! Problems of a Service that its owner should know.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::model::ObjectName;
+use crate::model::{FrontendKind, ObjectName};
 use crate::snapshot::FrontendKey;
 
 /// A problem of a Service port.
@@ -27,19 +27,30 @@ pub enum FindingKind {
         frontend: FrontendKey,
         /// The Service that gets it.
         owner: ObjectName,
-        /// Whether the owner is older; otherwise its name comes first.
-        is_older: bool,
+        /// Why that one gets it.
+        precedence: Precedence,
     },
     /// The virtual address belongs to this Node, or outside of the Service ranges to another Node. Programming it would
     /// cut off that Node (T03).
     NodeAddress {
+        /// The field that the address comes from.
+        kind: FrontendKind,
         /// The virtual address.
         address: IpAddr,
         /// The Node with that address.
         node: Arc<str>,
     },
-    /// The virtual address cannot be used; it is not programmed.
+    /// The cluster IP cannot be used; it is not programmed.
     BadClusterIp {
+        /// The virtual address.
+        address: IpAddr,
+        /// Why.
+        problem: &'static str,
+    },
+    /// Another virtual address cannot be used; it is not programmed.
+    BadExternalAddress {
+        /// The field that the address comes from.
+        kind: FrontendKind,
         /// The virtual address.
         address: IpAddr,
         /// Why.
@@ -50,6 +61,9 @@ pub enum FindingKind {
         /// The frontend that both claim.
         frontend: FrontendKey,
     },
+    /// All firewall marks are in use, so outside clients get endpoints on all nodes in spite of
+    /// `externalTrafficPolicy: Local`.
+    NoFirewallMark,
     /// An endpoint's address can never be a real server; the endpoint is ignored.
     BadEndpoint {
         /// Address of the endpoint.
@@ -59,6 +73,17 @@ pub enum FindingKind {
     },
 }
 
+/// Why one of two Services gets a frontend that both claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precedence {
+    /// The address is its cluster IP, and an external address of the other Service.
+    ClusterIp,
+    /// It is older.
+    Older,
+    /// Its namespace and name come first.
+    Name,
+}
+
 impl FindingKind {
     /// A stable code of the problem, for programs.
     pub const fn code(&self) -> &'static str {
@@ -66,6 +91,8 @@ impl FindingKind {
             Self::FrontendTaken { .. } => "FrontendTaken",
             Self::NodeAddress { .. } => "NodeAddress",
             Self::BadClusterIp { .. } => "BadClusterIp",
+            Self::BadExternalAddress { .. } => "BadExternalAddress",
+            Self::NoFirewallMark => "NoFirewallMark",
             Self::PortRepeated { .. } => "PortRepeated",
             Self::BadEndpoint { .. } => "BadEndpoint",
         }
@@ -74,8 +101,11 @@ impl FindingKind {
     /// The remedy.
     pub const fn remedy(&self) -> &'static str {
         match self {
-            Self::FrontendTaken { .. } => "give one of them another clusterIP or port",
-            Self::NodeAddress { .. } | Self::BadClusterIp { .. } => "give the Service another",
+            Self::FrontendTaken { .. } => "give one of them another address or port",
+            Self::NodeAddress { .. }
+            | Self::BadClusterIp { .. }
+            | Self::BadExternalAddress { .. } => "give the Service another",
+            Self::NoFirewallMark => "configure a mask with more bits",
             Self::PortRepeated { .. } => "remove one of the two",
             Self::BadEndpoint { .. } => "correct its EndpointSlice",
         }
@@ -89,39 +119,55 @@ impl fmt::Display for FindingKind {
             Self::FrontendTaken {
                 frontend,
                 owner,
-                is_older,
-            } => {
-                let socket = SocketAddr::new(frontend.address, frontend.port);
-                let protocol = frontend.protocol;
-                if *is_older {
-                    write!(
-                        f,
-                        "{protocol} {socket} belongs to the older Service {owner}"
-                    )
-                } else {
-                    write!(
-                        f,
-                        "{protocol} {socket} belongs to Service {owner}, which is first by name"
-                    )
+                precedence,
+            } => match precedence {
+                Precedence::ClusterIp => {
+                    write!(f, "{frontend} is the cluster IP of Service {owner}")
                 }
-            }
-            Self::NodeAddress { address, node } => write!(
+                Precedence::Older => write!(f, "{frontend} belongs to the older Service {owner}"),
+                Precedence::Name => write!(
+                    f,
+                    "{frontend} belongs to Service {owner}, which is first by name"
+                ),
+            },
+            Self::NodeAddress {
+                kind,
+                address,
+                node,
+            } => write!(
                 f,
-                "clusterIP {address} is an address of Node {node} and is not programmed"
+                "{} {address} is an address of Node {node} and is not programmed",
+                kind.address_name()
             ),
             Self::BadClusterIp { address, problem } => {
-                write!(f, "clusterIP {address} {problem} and is not programmed")
+                bad_address(f, FrontendKind::ClusterIp, *address, problem)
             }
-            Self::PortRepeated { frontend } => write!(
-                f,
-                "{} {} is an earlier port of the same Service",
-                frontend.protocol, frontend.port,
+            Self::BadExternalAddress {
+                kind,
+                address,
+                problem,
+            } => bad_address(f, *kind, *address, problem),
+            Self::NoFirewallMark => f.write_str(
+                "no firewall mark is free, so outside clients get endpoints on all nodes",
             ),
+            Self::PortRepeated { frontend } => {
+                write!(f, "{frontend} is an earlier port of the same Service")
+            }
             Self::BadEndpoint { address, problem } => {
                 write!(f, "endpoint {address} {problem} and is left out")
             }
         }
     }
+}
+
+fn bad_address(
+    f: &mut fmt::Formatter<'_>,
+    kind: FrontendKind,
+    address: IpAddr,
+    problem: &str,
+) -> fmt::Result {
+    let name = kind.address_name();
+    write!(f, "{name} {address} {problem} and is not programmed")
 }
 
 impl fmt::Display for Finding {

@@ -6,6 +6,7 @@ use super::decision::Decision;
 use super::finding::Finding;
 use crate::memory::{Memory, ServerMemory};
 use crate::model::{FrontendKind, ObjectName};
+use crate::snapshot::FrontendKey;
 use crate::virtual_server::VirtualServer;
 
 /// The result of resolving a Service for one node.
@@ -30,10 +31,36 @@ pub struct ResolvedServer {
     pub kind: FrontendKind,
     /// The desired state of the kernel.
     pub server: VirtualServer,
+    /// The clients that it serves.
+    pub clients: Clients,
+    /// The frontends whose outside clients it serves, if its key is a firewall mark.
+    pub marked: Vec<FrontendKey>,
     /// The explanation.
     pub decision: Decision,
     /// What the next decision needs to know of this one; see [`Memory::store`].
     pub memory: Option<Arc<ServerMemory>>,
+}
+
+/// The clients of a virtual server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clients {
+    /// All clients of its address.
+    All,
+    /// Clients inside the cluster; a firewall mark serves the others.
+    Inside,
+    /// Clients outside of the cluster.
+    Outside,
+}
+
+impl Clients {
+    /// The value in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Inside => "inside",
+            Self::Outside => "outside",
+        }
+    }
 }
 
 impl Memory {

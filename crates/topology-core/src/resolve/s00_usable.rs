@@ -77,7 +77,7 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
 }
 
 /// Applies kube-proxy's own rules to the endpoints that are not drained.
-pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
+pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, policy: TrafficPolicy) {
     let (indices, endpoints): (Vec<usize>, Vec<&Endpoint>) = work
         .candidates
         .iter()
@@ -90,20 +90,20 @@ pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
         node: &work.me().node,
         zone: zone.map(|zone| &**zone),
     };
-    // A cluster IP gets only internal traffic, so external accessibility does not matter here.
+    // Each frontend has one traffic policy, which decides here as the internal one of a Service without others.
     let traffic = TrafficPolicies {
-        internal,
+        internal: policy,
         external: TrafficPolicy::Cluster,
         externally_accessible: false,
     };
     let found = categorize::categorize(&endpoints, traffic, place, NodeHints::Honoured);
-    let (listed, reason, otherwise) = match (internal, found.topology) {
+    let (listed, reason, otherwise) = match (policy, found.topology) {
         (TrafficPolicy::Local, _) => (found.local, Reason::Local, Reason::NotLocal),
         (_, Topology::Anywhere) => (found.cluster, Reason::Ready, Reason::HintedElsewhere),
         (_, Topology::SameNode) => (found.cluster, Reason::NodeHint, Reason::HintedElsewhere),
         (_, Topology::SameZone) => (found.cluster, Reason::ZoneHint, Reason::HintedElsewhere),
     };
-    if internal == TrafficPolicy::Cluster {
+    if policy == TrafficPolicy::Cluster {
         work.rule = DecidingRule::KubeProxy(found.topology);
         (work.source, work.mode) = match found.topology {
             Topology::Anywhere => (PolicySource::Uniform, Mode::None),

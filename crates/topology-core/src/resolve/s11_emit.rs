@@ -7,10 +7,9 @@
 
 use super::candidates::Candidate;
 use super::categorize::is_usable;
-use super::hash::Seed;
 use super::work::PortWork;
 use super::{Refusal, achieved};
-use crate::policy::PolicySource;
+use crate::hash::Seed;
 use crate::virtual_server::RealServer;
 
 /// Lists the real servers.
@@ -49,7 +48,7 @@ fn refusal(work: &PortWork<'_>) -> Refusal {
         Refusal::NoEndpoints
     } else if !candidates.any(|candidate| is_usable(candidate.endpoint)) {
         Refusal::NoneReady
-    } else if work.source == PolicySource::TrafficPolicyLocal {
+    } else if work.source.is_local() {
         Refusal::NoneLocal
     } else if work
         .levelled()

@@ -1,6 +1,6 @@
 //! Finds what decides the endpoints: the first of these that applies. Sources are never combined.
 //!
-//! 1. `internalTrafficPolicy: Local`;
+//! 1. `internalTrafficPolicy: Local` for clients of a cluster IP, `externalTrafficPolicy: Local` for outside clients;
 //! 2. a `ClusterTopologyPolicy` that overrides;
 //! 3. the Service's annotations, otherwise its `topologyKeys`, within the owner limits of an administrator; or the
 //!    `TopologyPolicy` that an annotation names;
@@ -29,7 +29,7 @@ use ranking::Ranking;
 /// What decides the endpoints.
 #[derive(Clone, Copy)]
 pub(super) enum DecidingRule<'a> {
-    /// `internalTrafficPolicy: Local`.
+    /// The traffic policy of the frontend is Local.
     Local,
     /// One of our policies, from any source.
     Policy(&'a Policy),
@@ -63,8 +63,8 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
         max_overload: None,
     };
     let ranking = Ranking::of(view);
-    if view.service.internal_traffic_policy == TrafficPolicy::Local {
-        (choice.rule, choice.source) = (DecidingRule::Local, PolicySource::TrafficPolicyLocal);
+    if view.traffic_policy() == TrafficPolicy::Local {
+        (choice.rule, choice.source) = (DecidingRule::Local, view.local_source());
     }
     choice.consider_objects(PolicySource::ClusterOverride, &ranking);
     choice.consider_owner(view, &ranking);

@@ -9,11 +9,11 @@
 //! Example: 90 % over 1 and 10 % over 200 endpoints with a maximum weight of 256: `256 x 10/90 = 28.4`, so 28 stay and
 //! the weights are 252 and 1 (Q17s). Source: reference 8.6; subsetting in client-side load balancers.
 
-use super::hash::position;
 use super::reason::Reason;
 use super::record::Fact;
 use super::s09_share;
 use super::work::{EndpointPool, PortWork};
+use crate::hash::position;
 use crate::quantise;
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_WEIGHT, Scheduler};

@@ -131,6 +131,7 @@ mod tests {
                         name: name(number),
                         protocol: protocol(udp),
                         port: 80.try_into().unwrap(),
+                        node_port: None,
                     };
                     for family in [Family::V4, Family::V6] {
                         let looked_up = table.of_port(&port, family);

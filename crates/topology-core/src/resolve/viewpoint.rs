@@ -1,9 +1,11 @@
 //! The node and the time of a decision.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::memory::Memory;
+use crate::model::{Family, Frontend, FrontendKind, Service};
 use crate::scheduler::Scheduler;
 
 /// The node and the time of a decision: decisions depend on both.
@@ -19,6 +21,8 @@ pub struct Viewpoint {
     pub now: Option<i64>,
     /// The memory of earlier decisions.
     pub memory: Arc<Memory>,
+    /// The addresses of the node at which node ports are served.
+    pub node_port_addresses: Arc<BTreeSet<IpAddr>>,
 }
 
 impl Viewpoint {
@@ -30,6 +34,34 @@ impl Viewpoint {
             missing: Arc::default(),
             now: None,
             memory: Arc::default(),
+            node_port_addresses: Arc::default(),
+        }
+    }
+
+    /// The frontends of `service` on this node: those of its node ports once for each address.
+    pub(super) fn frontends(&self, service: &Service) -> impl Iterator<Item = Frontend> {
+        service
+            .frontends
+            .iter()
+            .flat_map(|frontend| self.on_this_node(*frontend))
+    }
+
+    fn on_this_node(&self, frontend: Frontend) -> Vec<Frontend> {
+        match frontend.kind {
+            FrontendKind::ClusterIp | FrontendKind::ExternalIp | FrontendKind::LoadBalancer => {
+                vec![frontend]
+            }
+            FrontendKind::NodePort => {
+                let addresses = self.node_port_addresses.iter();
+                let family = Family::of(frontend.address);
+                let of_family = addresses.filter(|address| Family::of(**address) == family);
+                of_family
+                    .map(|&address| Frontend {
+                        address,
+                        ..frontend
+                    })
+                    .collect()
+            }
         }
     }
 }

@@ -208,8 +208,11 @@ impl<'a> PortWork<'a> {
         }
     }
 
-    /// The scheduler that the policy requests, otherwise the agent's.
+    /// The scheduler that the policy requests, otherwise the agent's; with affinity of outside clients, a hash.
     pub(super) fn asked_scheduler(&self) -> Scheduler {
+        if self.view.hashes_clients() {
+            return Scheduler::Mh;
+        }
         let mut asks = [self.policy(), self.added].into_iter().flatten();
         let own = asks.find_map(|policy| policy.scheduler);
         own.unwrap_or(self.me().scheduler)

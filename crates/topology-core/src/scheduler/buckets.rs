@@ -7,7 +7,6 @@ use std::net::IpAddr;
 
 use super::{MH_BUCKETS, SH_BUCKETS};
 use crate::ratio::gcd;
-use crate::virtual_server::VirtualServerKey;
 
 /// Number of bits of a weight that `mh` keeps (`IP_VS_MH_TAB_BITS`).
 const MH_BITS: u32 = 6;
@@ -74,19 +73,22 @@ pub(super) fn of_sh(list: &[u32]) -> Vec<u64> {
     buckets
 }
 
-/// The real server that all clients of `key` get under `dh`: the one of the virtual address's bucket; `None` if its
-/// weight is 0. For a firewall mark, which has no address, it is the first one.
-pub(super) fn of_destination(list: &[u32], key: &VirtualServerKey) -> Option<usize> {
-    let address = match key {
-        VirtualServerKey::Address { address, .. } => Some(*address),
-        VirtualServerKey::FirewallMark { .. } => None,
-    };
-    let place = address.map_or(0, |address| {
+/// The number of `destinations` whose clients each real server gets under `dh`: the one of the virtual address's bucket,
+/// unless its weight is 0.
+pub(super) fn of_destinations(list: &[u32], destinations: &[IpAddr]) -> Vec<u64> {
+    let holders = holders(list, |_| 1);
+    let mut counts = vec![0; list.len()];
+    for destination in destinations {
         // The table has 256 buckets, as that of `sh`.
-        folded(address).wrapping_mul(GOLDEN_RATIO) >> (u32::BITS - SH_BUCKETS.ilog2())
-    });
-    let found = holders(list, |_| 1).get(place as usize).copied()?;
-    list.get(found).filter(|weight| **weight > 0).map(|_| found)
+        let place =
+            folded(*destination).wrapping_mul(GOLDEN_RATIO) >> (u32::BITS - SH_BUCKETS.ilog2());
+        let found = holders.get(place as usize).copied();
+        let serves = |at: &usize| list.get(*at).is_some_and(|weight| *weight > 0);
+        if let Some(count) = found.filter(serves).and_then(|at| counts.get_mut(at)) {
+            *count += 1;
+        }
+    }
+    counts
 }
 
 fn folded(address: IpAddr) -> u32 {

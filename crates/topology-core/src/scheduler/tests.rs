@@ -3,15 +3,9 @@
 use super::*;
 use crate::model::Protocol;
 use crate::ratio::Ratio;
-use crate::virtual_server::VirtualServerKey;
 
 fn parts(scheduler: Scheduler, weights: &[u32], protocol: Protocol) -> Vec<Ratio> {
-    let key = VirtualServerKey::Address {
-        protocol,
-        address: "10.96.0.10".parse().unwrap(),
-        port: 80,
-    };
-    scheduler.shares(weights, &key)
+    scheduler.shares(weights, protocol, &["10.96.0.10".parse().unwrap()])
 }
 
 fn of(parts: &[u64]) -> Vec<Ratio> {
@@ -98,4 +92,17 @@ fn one_real_server_takes_all_under_some_schedulers() {
         parts(Scheduler::Mh, &[0, 0], Protocol::Tcp),
         [Ratio::ZERO; 2]
     );
+}
+
+#[test]
+fn the_clients_of_a_firewall_mark_count_at_each_of_its_addresses_under_dh() {
+    let addresses = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
+    let of =
+        |addresses: &[std::net::IpAddr]| Scheduler::Dh.shares(&[1; 5], Protocol::Tcp, addresses);
+    let half = Ratio::new(1, 2);
+    let singles = of(&addresses[..1]).into_iter().zip(of(&addresses[1..]));
+    let expected: Vec<Ratio> = singles
+        .map(|(one, other)| one * half + other * half)
+        .collect();
+    assert_eq!(of(&addresses), expected);
 }

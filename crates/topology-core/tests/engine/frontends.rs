@@ -1,12 +1,15 @@
 //! Virtual servers and real servers: owners, refused ones, and their order.
 
-use topology_core::model::{Frontend, Node, ObjectName, Protocol};
-use topology_core::resolve::{Reason, Viewpoint, resolve};
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use topology_core::model::{Family, Frontend, Node, ObjectName, Protocol, TrafficPolicy};
+use topology_core::resolve::{Reason, ResolvedServer, Viewpoint, resolve};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::resolution::{addresses, findings};
-use crate::world::{World, at, ep, node, service, service_port};
+use crate::world::{World, at, ep, node, service, service_port, slice};
 
 #[test]
 fn kp_sy_18_of_two_services_with_one_address_and_port_the_older_keeps_it() {
@@ -45,6 +48,181 @@ fn kp_sy_18_of_two_services_that_are_equally_old_the_first_by_name_keeps_the_add
         let first = resolve(&world.snapshot, &world.me, &ObjectName::new("t", "a"));
         assert_eq!((first.servers.len(), first.findings.len()), (1, 0));
     }
+}
+
+/// The virtual servers of the Service, as `ipvsadm` prints their keys, and the number of real servers of each.
+fn programmed(world: &mut World) -> Vec<(String, usize)> {
+    let servers = world.resolve().servers.into_iter();
+    servers
+        .map(|resolved| {
+            (
+                resolved.server.key.to_string(),
+                resolved.server.real_servers.len(),
+            )
+        })
+        .collect()
+}
+
+fn with_node_port(world: &mut World, families: &[Family]) {
+    let frontends = families.iter().copied().map(Frontend::node_port);
+    world.service.frontends.extend(frontends);
+    world.service.ports[0].node_port = NonZeroU16::new(30_080);
+    let addresses = ["192.168.1.1", "172.16.0.1", "2001:db8::1"];
+    let addresses = addresses.map(|address| address.parse().unwrap());
+    world.me.node_port_addresses = Arc::new(addresses.into());
+}
+
+/// KP-VS-04
+#[test]
+fn kp_vs_04_a_node_port_is_served_at_every_address_of_the_node_in_its_families() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    with_node_port(&mut world, &[Family::V4]);
+    let expected = [
+        "-t 10.96.0.10:80",
+        "-t 172.16.0.1:30080",
+        "-t 192.168.1.1:30080",
+    ];
+    let v4 = expected.map(|key| (key.to_owned(), 1));
+    assert_eq!(programmed(&mut world), v4);
+
+    world
+        .service
+        .frontends
+        .push(Frontend::node_port(Family::V6));
+    let v6 = ("-t [2001:db8::1]:30080".to_owned(), 0);
+    assert_eq!(programmed(&mut world), [&v4[..], &[v6]].concat());
+
+    world.service.ports[0].node_port = None;
+    assert_eq!(programmed(&mut world), v4[..1]);
+}
+
+fn real_servers(world: &mut World) -> Vec<usize> {
+    programmed(world)
+        .into_iter()
+        .map(|(_, count)| count)
+        .collect()
+}
+
+#[test]
+fn the_internal_traffic_policy_is_not_that_of_node_ports() {
+    let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
+    with_node_port(&mut world, &[Family::V4]);
+    world.service.internal_traffic_policy = TrafficPolicy::Local;
+    assert_eq!(real_servers(&mut world), [1, 2, 2]);
+}
+
+/// KP-WK-01, design D7: inside clients get all endpoints, outside clients those of this node.
+#[test]
+fn d7_external_traffic_policy_local_gives_outside_clients_a_mark_and_the_local_endpoints() {
+    let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
+    with_node_port(&mut world, &[Family::V4]);
+    let vip = Frontend::load_balancer("192.0.2.1".parse().unwrap());
+    world.service.frontends.push(vip);
+    world.service.external_traffic_policy = TrafficPolicy::Local;
+    let servers = world.resolve().servers;
+    let outside = servers.last().unwrap();
+    assert_eq!(real_servers(&mut world), [2, 2, 2, 2, 1]);
+    assert!(matches!(
+        outside.server.key,
+        VirtualServerKey::FirewallMark {
+            family: Family::V4,
+            ..
+        }
+    ));
+    assert_eq!(outside.server.real_servers[0].address, ep(1).0.address);
+    let marked: Vec<String> = outside.marked.iter().map(ToString::to_string).collect();
+    let expected = [
+        "TCP 172.16.0.1:30080",
+        "TCP 192.168.1.1:30080",
+        "TCP 192.0.2.1:80",
+    ];
+    assert_eq!(marked, expected);
+
+    world
+        .snapshot
+        .set_slice(slice("s-1", "s", [ep(2).on("other")]));
+    assert_eq!(real_servers(&mut world), [1, 1, 1, 1, 0]);
+    world.service.external_traffic_policy = TrafficPolicy::Cluster;
+    assert_eq!(real_servers(&mut world), [1, 1, 1, 1]);
+}
+
+/// The kernel does not map the port of a persistent connection to a virtual server of a mark.
+#[test]
+fn d7_session_affinity_of_outside_clients_is_a_hash_of_their_address() {
+    let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
+    with_node_port(&mut world, &[Family::V4]);
+    world.service.external_traffic_policy = TrafficPolicy::Local;
+    world.service.session_affinity = Some(10_800);
+    let mut servers = world.resolve().servers;
+    let outside = servers.pop().unwrap().server;
+    assert_eq!(
+        (outside.persistence, outside.scheduler),
+        (None, Scheduler::Mh)
+    );
+    let persistent = |server: &ResolvedServer| server.server.persistence == Some(10_800);
+    assert!(servers.iter().all(persistent));
+}
+
+/// PAIN-03: the declared port of an address of this node is served, an address of another node is left to it.
+#[test]
+fn t03_an_external_address_may_belong_to_this_node_and_to_no_other() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let address = "192.168.1.7".parse().unwrap();
+    world.service.frontends = vec![Frontend::external_ip(address)];
+    let with_address = |name: &str| Node {
+        addresses: vec![address],
+        ..node(name, &[])
+    };
+    world.snapshot.set_node(with_address("other"));
+    assert_eq!(programmed(&mut world), []);
+    assert!(
+        findings(&mut world)[0].contains("external IP 192.168.1.7 is an address of Node other")
+    );
+    world.snapshot.set_node(with_address("me"));
+    assert_eq!(
+        programmed(&mut world),
+        [("-t 192.168.1.7:80".to_owned(), 1)]
+    );
+}
+
+/// CVE-2020-8554: an older Service cannot take the cluster IP of another one.
+#[test]
+fn an_external_address_never_takes_a_cluster_ip() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    world.service.created = Some(1_000);
+    world
+        .service
+        .frontends
+        .push(Frontend::load_balancer("10.96.0.11".parse().unwrap()));
+    let mut other = service("dns", "10.96.0.11");
+    other.created = Some(2_000);
+    world.snapshot.set_service(other);
+    assert_eq!(programmed(&mut world), [("-t 10.96.0.10:80".to_owned(), 1)]);
+    let found = findings(&mut world);
+    assert!(
+        found[0].contains("TCP 10.96.0.11:80 is the cluster IP of Service t/dns"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn kp_sy_18_of_two_services_with_one_node_port_the_older_keeps_it() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    with_node_port(&mut world, &[Family::V4]);
+    let mut older = service("zz", "10.96.0.11");
+    older.created = Some(1_000);
+    older.frontends.push(Frontend::node_port(Family::V4));
+    older.ports[0].node_port = NonZeroU16::new(30_080);
+    world.snapshot.set_service(older);
+    world.service.created = Some(2_000);
+    assert_eq!(programmed(&mut world), [("-t 10.96.0.10:80".to_owned(), 1)]);
+    let found = findings(&mut world);
+    assert!(
+        found[0].contains("TCP node port 30080 of IPv4 belongs to the older Service t/zz"),
+        "{found:?}"
+    );
+    world.service.ports[0].protocol = Protocol::Udp;
+    assert_eq!(findings(&mut world), Vec::<String>::new());
 }
 
 #[test]

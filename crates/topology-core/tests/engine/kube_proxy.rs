@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use topology_core::model::{Endpoint, TrafficPolicy};
+use topology_core::model::{Endpoint, Family, Frontend, TrafficPolicy};
 use topology_core::resolve::categorize::{
     Categories, NodeHints, ProxyLocation, TrafficPolicies, categorize,
 };
@@ -88,7 +88,12 @@ impl Row {
             .endpoints(endpoints);
         world.service.internal_traffic_policy = internal;
         world.service.external_traffic_policy = self.traffic.external;
-        world.service.externally_accessible = self.traffic.externally_accessible;
+        if self.traffic.externally_accessible {
+            world
+                .service
+                .frontends
+                .push(Frontend::node_port(Family::V4));
+        }
         let server = world.server();
         assert_eq!(server.decision.endpoints.len(), self.endpoints.len());
         let real_servers = server.server.real_servers;

@@ -1,7 +1,7 @@
 //! Plans against a simulated kernel: order, adoption, draining, ownership, failures.
 
 use topology_core::mirror::{Mirror, StepOutcome, Trust};
-use topology_core::model::Protocol;
+use topology_core::model::{Family, Protocol};
 use topology_core::plan::{DiffOptions, Plan, Step, diff};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
@@ -329,6 +329,29 @@ fn the_flows_of_a_udp_virtual_server_are_deleted_after_it() {
     mirror.commit(&removal.steps[0], kernel.execute(&removal.steps[0]));
     let rest = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
     assert_eq!(rest.steps, removal.steps[1..]);
+}
+
+#[test]
+fn kp_gt_01_the_real_servers_of_a_mark_drain_unless_its_port_is_udp() {
+    let of_mark = |reals: &[(u8, u32)]| VirtualServer {
+        key: VirtualServerKey::FirewallMark {
+            family: Family::V4,
+            mark: 7,
+        },
+        ..tcp(reals)
+    };
+    let (_, mut mirror) = holding(&of_mark(&[(1, 1), (2, 1)]));
+    let desired = of_mark(&[(1, 1)]);
+    let change = |mirror: &Mirror| text(&plan(Some(&desired), mirror, 0));
+    let drains = "ipvsadm -e -f 7 -r 10.244.0.2:8080 -m -w 0";
+    assert_eq!(change(&mirror).trim_end(), drains);
+    mirror.set_mark_protocol(7, Protocol::Udp);
+    insta::assert_snapshot!(change(&mirror), @r"
+    ipvsadm -d -f 7 -r 10.244.0.2:8080
+    conntrack -D -p udp --reply-src 10.244.0.2 --reply-port-src 8080
+    ");
+    mirror.set_mark_protocol(7, Protocol::Sctp);
+    assert_eq!(change(&mirror).trim_end(), drains);
 }
 
 #[test]

@@ -119,7 +119,10 @@ fn traffic_policy_local_is_above_all() {
     let mut world = with([overriding("must")]);
     world.service.internal_traffic_policy = TrafficPolicy::Local;
     let found = decision(world);
-    assert_eq!(winner(&found), (PolicySource::TrafficPolicyLocal, None));
+    assert_eq!(
+        winner(&found),
+        (PolicySource::InternalTrafficPolicyLocal, None)
+    );
     assert_eq!(
         lost(&found),
         [("ClusterTopologyPolicy must", LostBecause::Weaker)]

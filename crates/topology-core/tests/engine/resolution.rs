@@ -163,10 +163,16 @@ fn pain_09_internal_traffic_policy_local_never_leaves_the_node() {
     let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
     world.service.internal_traffic_policy = TrafficPolicy::Local;
     // kube-proxy would send this traffic to other nodes as soon as the Service has a node port (KP-TP-07).
-    world.service.externally_accessible = true;
+    world
+        .service
+        .frontends
+        .push(Frontend::node_port(Family::V4));
     let server = world.server();
     assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
-    assert_eq!(server.decision.source, PolicySource::TrafficPolicyLocal);
+    assert_eq!(
+        server.decision.source,
+        PolicySource::InternalTrafficPolicyLocal
+    );
     assert_eq!(server.decision.endpoints[1].reason, Reason::NotLocal);
     let mut elsewhere = World::new("me").endpoints([ep(2).on("other")]);
     elsewhere.service = world.service;
@@ -183,7 +189,10 @@ fn traffic_policy_local_goes_before_a_policy_and_does_not_need_the_node_object()
         .endpoints([ep(1).on("me"), ep(2)]);
     world.service.internal_traffic_policy = TrafficPolicy::Local;
     let server = world.server();
-    assert_eq!(server.decision.source, PolicySource::TrafficPolicyLocal);
+    assert_eq!(
+        server.decision.source,
+        PolicySource::InternalTrafficPolicyLocal
+    );
     assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
 }
 

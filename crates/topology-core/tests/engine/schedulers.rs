@@ -1,13 +1,16 @@
 //! Weights and shares of each scheduler, compared with the kernel models of the oracle.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use topology_core::model::Protocol;
 use topology_core::policy::Policy;
 use topology_core::ratio::Ratio;
 use topology_core::resolve::{Note, ResolvedServer};
 use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::kernel_model::picks;
 use crate::world::{World, ZONE, at, weighted};
@@ -42,6 +45,13 @@ fn weights(server: &ResolvedServer) -> Vec<u32> {
     reals.map(|real| real.weight).collect()
 }
 
+fn destination(server: &ResolvedServer) -> Vec<IpAddr> {
+    match server.server.key {
+        VirtualServerKey::Address { address, .. } => vec![address],
+        VirtualServerKey::FirewallMark { .. } => Vec::new(),
+    }
+}
+
 fn near(server: &ResolvedServer) -> f64 {
     (server.decision.levels[0].achieved.to_f64() * 1_000.0).round() / 10.0
 }
@@ -55,7 +65,7 @@ proptest! {
     ) {
         let server = decide(scheduler, counts, asked);
         let weights = weights(&server);
-        let picks = picks(scheduler, &weights, &server.server.key);
+        let picks = picks(scheduler, &weights, Protocol::Tcp, &destination(&server));
         let all = picks.iter().flatten().sum();
         for (reported, picks) in reported(&server).into_iter().zip(picks.into_iter().flatten()) {
             let off = reported.distance(Ratio::new(picks, all));
@@ -77,8 +87,7 @@ proptest! {
 
     #[test]
     fn under_sh_no_client_is_refused_in_any_drain(weights in proptest::collection::vec(0..6_u32, 1..20)) {
-        let key = decide(Scheduler::Sh, (1, 1), (1, 1)).server.key;
-        let picks = picks(Scheduler::Sh, &weights, &key).unwrap();
+        let picks = picks(Scheduler::Sh, &weights, Protocol::Tcp, &[]).unwrap();
         let serves = weights.iter().any(|weight| *weight > 0);
         prop_assert_eq!(picks.iter().sum::<u64>(), if serves { 256 } else { 0 });
     }

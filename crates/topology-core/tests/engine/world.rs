@@ -71,7 +71,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         session_affinity: None,
         internal_traffic_policy: TrafficPolicy::Cluster,
         external_traffic_policy: TrafficPolicy::Cluster,
-        externally_accessible: false,
+        source_ranges: None,
         policy: None,
         named_policy: None,
         faults: Faults::None,
@@ -83,11 +83,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
 }
 
 pub(crate) fn service_port(name: &str, protocol: Protocol, port: u16) -> ServicePort {
-    ServicePort {
-        name: name.into(),
-        protocol,
-        port: port.try_into().unwrap(),
-    }
+    ServicePort::new(name, protocol, port.try_into().unwrap())
 }
 
 pub(crate) fn node(name: &str, labels: &[(&str, &str)]) -> Node {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topology_core::memory::Memory;
-use topology_core::resolve::{Refusal, ResolvedServer, Viewpoint, resolve};
+use topology_core::resolve::{
+    Finding, FindingKind, Refusal, Resolution, ResolvedServer, Viewpoint, resolve,
+};
 use topology_core::scheduler::Scheduler;
 
 use crate::cluster::Cluster;
 use crate::frac::overflown;
 use crate::generate::{ME, NOW, cluster};
 use crate::naive::quantise::buckets;
+use crate::naive::servers::{Server, marks_are_unique};
 use crate::naive::{Id, Outcome, Port, View};
 use crate::yaml;
 
@@ -83,14 +86,18 @@ fn history(cluster: &Cluster, time: &Time) -> Vec<(i64, Cluster)> {
 
 /// The engine's memory after `history`.
 fn memory(history: &[(i64, Cluster)]) -> Arc<Memory> {
-    let mut view = Viewpoint::new(ME);
+    let mut memory = Arc::default();
     for (now, cluster) in history {
-        view.now = Some(*now);
+        let mut view = Viewpoint {
+            memory,
+            ..cluster.viewpoint(Some(*now))
+        };
         let name = &cluster.services[0].name;
         let resolution = resolve(&cluster.snapshot(), &view, name);
         Arc::make_mut(&mut view.memory).store(name, &resolution);
+        memory = view.memory;
     }
-    view.memory
+    memory
 }
 
 /// Endpoints of the port that became ready while others were.
@@ -118,21 +125,31 @@ fn newcomers(port: &Port<'_>, time: &Time) -> BTreeMap<Id, i64> {
     now.difference(&then).map(|id| (*id, NOW - age)).collect()
 }
 
+/// Whether both results have the same virtual servers.
+fn same_servers(cluster: &Cluster, resolution: &Resolution) -> Result<(), TestCaseError> {
+    let mut findings = resolution.findings.iter();
+    let repeated = |finding: &Finding| matches!(finding.kind, FindingKind::PortRepeated { .. });
+    prop_assert!(findings.all(repeated), "{:?}", resolution.findings);
+    let mut theirs: Vec<Server> = resolution.servers.iter().map(Server::of).collect();
+    theirs.sort();
+    prop_assert_eq!(
+        theirs,
+        Server::all(cluster, &cluster.services[0]),
+        "left the engine, right the oracle; the cluster:\n{}",
+        yaml::of(cluster)
+    );
+    marks_are_unique(&resolution.servers).map_err(TestCaseError::fail)
+}
+
 /// Whether both results are the same for every port.
 pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseError> {
-    let mut viewpoint = Viewpoint::new(ME);
-    if !matches!(time, Time::Offline) {
-        viewpoint.now = Some(NOW);
-    }
+    let now = (!matches!(time, Time::Offline)).then_some(NOW);
+    let mut viewpoint = cluster.viewpoint(now);
     let history = history(cluster, time);
     viewpoint.memory = memory(&history);
     let service = &cluster.services[0];
     let resolution = resolve(&cluster.snapshot(), &viewpoint, &service.name);
-    prop_assert!(resolution.findings.is_empty(), "{:?}", resolution.findings);
-    prop_assert_eq!(
-        resolution.servers.len(),
-        service.ports.len() * service.frontends.len()
-    );
+    same_servers(cluster, &resolution)?;
     let past: Vec<(i64, &Cluster)> = history.iter().map(|(at, then)| (*at, then)).collect();
     let view = View {
         cluster,
@@ -165,7 +182,7 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
             &theirs,
             &ours,
             "left the engine, right the oracle, on {} port {} at {:?}; the cluster:\n{}",
-            asked.address,
+            resolved.server.key,
             resolved.port_name,
             time,
             yaml::of(cluster)

@@ -1,7 +1,14 @@
 //! A cluster as a set of objects, and its conversion for the engine.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use topology_core::model::{Drain, EndpointSlice, Labels, Node, Service, TopologyPolicy};
+use topology_core::resolve::Viewpoint;
 use topology_core::snapshot::Snapshot;
+
+use crate::generate::ME;
 
 /// Every object of a cluster.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +19,8 @@ pub(crate) struct Cluster {
     pub(crate) slices: Vec<EndpointSlice>,
     pub(crate) policies: Vec<TopologyPolicy>,
     pub(crate) drains: Vec<Drain>,
+    /// The addresses of the viewpoint's node where node ports are served.
+    pub(crate) node_port_addresses: BTreeSet<IpAddr>,
 }
 
 impl Cluster {
@@ -42,6 +51,15 @@ impl Cluster {
             .cloned()
             .for_each(|slice| snapshot.set_slice(slice));
         snapshot
+    }
+
+    /// The view from the node `ME`, at milliseconds since 1970.
+    pub(crate) fn viewpoint(&self, now: Option<i64>) -> Viewpoint {
+        Viewpoint {
+            now,
+            node_port_addresses: Arc::new(self.node_port_addresses.clone()),
+            ..Viewpoint::new(ME)
+        }
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<&Node> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -13,6 +14,9 @@ use topology_core::resolve::{Resolution, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
 use crate::generate::{ME, NOW, any_node, drain, policy_object, service, slice};
+
+/// Addresses for node ports of the node of the viewpoint.
+const NODE_PORTS: [&str; 2] = ["192.168.1.1", "2001:db8::1"];
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -78,7 +82,10 @@ impl Event {
 
 /// A Node; sometimes it has a virtual address by mistake.
 fn nodes() -> impl Strategy<Value = Node> {
-    let address = proptest::option::weighted(0.1, select(&["10.96.0.10", "10.96.0.11"][..]));
+    let address = proptest::option::weighted(
+        0.1,
+        select(&["10.96.0.10", "10.96.0.11", "192.0.2.10", "192.168.1.1"][..]),
+    );
     (any_node(), address).prop_map(|(mut node, address)| {
         node.addresses
             .extend(address.map(|address| address.parse::<IpAddr>().unwrap()));
@@ -145,6 +152,12 @@ fn events() -> impl Strategy<Value = Event> {
 fn view() -> Viewpoint {
     Viewpoint {
         now: Some(NOW),
+        node_port_addresses: Arc::new(
+            NODE_PORTS
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect(),
+        ),
         ..Viewpoint::new(ME)
     }
 }

@@ -1,5 +1,6 @@
 //! Generates random clusters: Nodes with missing labels, keys that do not nest, both families, all options.
 
+mod external;
 mod policy;
 
 use std::net::IpAddr;
@@ -20,6 +21,7 @@ use topology_core::policy::{
 use topology_core::scheduler::Scheduler;
 
 use crate::cluster::Cluster;
+pub(crate) use external::node_port_addresses;
 pub(crate) use policy::policy_object;
 use policy::{added, annotated, topology_keys};
 
@@ -77,6 +79,7 @@ fn node(name: &'static str) -> impl Strategy<Value = Node> {
             name: name.into(),
             labels: labels(&[zone, region, rack, capacity]),
             addresses: Vec::new(),
+            pod_cidrs: Vec::new(),
             cpu_milli,
             ready,
             leaving: false,
@@ -165,10 +168,11 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
             vec![("http", Protocol::Tcp), ("admin", Protocol::Udp)],
             1..=2,
         ),
+        external::external(),
     );
     let app = proptest::option::of(select(&["v", "w"][..]));
     (asks, shape, app, proptest::bool::weighted(0.1)).prop_map(
-        move |(asks, (families, ports), app, local)| {
+        move |(asks, (families, ports, external), app, local)| {
             let number = &name[1..];
             let mut cluster_ips: Vec<IpAddr> = Vec::new();
             if families != 1 {
@@ -177,17 +181,15 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
             if families != 0 {
                 cluster_ips.push(format!("fd00:10:96::1{number}").parse().unwrap());
             }
-            let port = |(name, protocol): (&str, _)| ServicePort {
-                name: name.into(),
-                protocol,
-                port: 80.try_into().unwrap(),
+            let port = |(name, protocol): (&str, _)| {
+                ServicePort::new(name, protocol, 80.try_into().unwrap())
             };
             let (policy, named_policy) = match asks {
                 Asks::Nothing => (None, None),
                 Asks::Policy(policy) => (Some(policy.into()), None),
                 Asks::Named(name) => (None, Some(name.into())),
             };
-            Service {
+            let mut service = Service {
                 name: ObjectName::new("t", name),
                 labels: labels(&[app.map(|app| ("app", app))]),
                 created: None,
@@ -200,14 +202,16 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                     TrafficPolicy::Cluster
                 },
                 external_traffic_policy: TrafficPolicy::Cluster,
-                externally_accessible: false,
+                source_ranges: None,
                 policy,
                 named_policy,
                 faults: Faults::None,
                 topology_keys: None,
                 hint_mode: HintMode::Nothing,
                 unprogrammed: Vec::new(),
-            }
+            };
+            external.add_to(&mut service);
+            service
         },
     )
 }
@@ -285,8 +289,9 @@ pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
     let team = proptest::option::of(select(&["x", "y"][..]));
     let policies = proptest::collection::vec(policy_object(), 0..3);
     let drains = rarely(Vec::new(), proptest::collection::vec(drain(), 1..3));
-    (nodes(), service("s0"), slices, policies, drains, team).prop_map(
-        |(nodes, service, slices, policies, drains, team)| {
+    let nodes = (nodes(), node_port_addresses());
+    (nodes, service("s0"), slices, policies, drains, team).prop_map(
+        |((nodes, node_port_addresses), service, slices, policies, drains, team)| {
             let mut cluster = Cluster {
                 nodes,
                 namespaces: vec![("t".to_owned(), labels(&[team.map(|team| ("team", team))]))],
@@ -297,6 +302,7 @@ pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
                     .collect(),
                 policies,
                 drains,
+                node_port_addresses,
             };
             // Of two objects with the same name the later one counts.
             cluster.policies.reverse();

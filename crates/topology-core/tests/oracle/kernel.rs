@@ -8,7 +8,6 @@ use std::net::IpAddr;
 
 use topology_core::model::Protocol;
 use topology_core::scheduler::Scheduler;
-use topology_core::virtual_server::VirtualServerKey;
 
 /// The longest cycle that is simulated connection by connection.
 const LONGEST: u64 = 20_000;
@@ -16,11 +15,12 @@ const LONGEST: u64 = 20_000;
 const DRAWS: u64 = 4_000;
 
 /// The number of clients or connections of each real server, in the order in which they entered an empty virtual
-/// server; `None` if the cycle is too long to simulate.
+/// server; `None` if the cycle is too long to simulate. `destinations` has the virtual addresses that clients use.
 pub(crate) fn picks(
     scheduler: Scheduler,
     weights: &[u32],
-    key: &VirtualServerKey,
+    protocol: Protocol,
+    destinations: &[IpAddr],
 ) -> Option<Vec<u64>> {
     // The last one added is the first one in the kernel's list.
     let list: Vec<u64> = weights
@@ -32,7 +32,7 @@ pub(crate) fn picks(
     let mut counts = match scheduler {
         Scheduler::Mh => mh(&list),
         Scheduler::Sh => sh(&list),
-        Scheduler::Dh => dh(&list, key),
+        Scheduler::Dh => dh(&list, destinations),
         Scheduler::Twos => twos(&list),
         _ if cycle > LONGEST => return None,
         Scheduler::Wrr => wrr(&list, cycle),
@@ -43,10 +43,10 @@ pub(crate) fn picks(
             connected(&list, connections, true, |own, _| (own, 1))
         }
         Scheduler::Wlc => connected(&list, cycle, true, |own, weight| (own, weight)),
-        Scheduler::Sed => connected(&list, cycle, are_active(key), |own, weight| {
+        Scheduler::Sed => connected(&list, cycle, are_active(protocol), |own, weight| {
             (own + 1, weight)
         }),
-        Scheduler::Nq => connected(&list, cycle, are_active(key), |own, weight| {
+        Scheduler::Nq => connected(&list, cycle, are_active(protocol), |own, weight| {
             (if own == 0 { 0 } else { own + 1 }, weight)
         }),
         // The first one with the largest weight.
@@ -60,15 +60,9 @@ pub(crate) fn picks(
     Some(counts)
 }
 
-/// Whether the kernel counts the connections of `key` as active: those of UDP have no state.
-fn are_active(key: &VirtualServerKey) -> bool {
-    !matches!(
-        key,
-        VirtualServerKey::Address {
-            protocol: Protocol::Udp,
-            ..
-        }
-    )
+/// Whether the kernel counts connections as active: those of UDP have no state.
+fn are_active(protocol: Protocol) -> bool {
+    protocol != Protocol::Udp
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -233,26 +227,25 @@ fn sh(list: &[u64]) -> Vec<u64> {
 }
 
 /// Destination hashing: 256 buckets, assigned one by one regardless of weight; a virtual address hashes to one of them.
-fn dh(list: &[u64], key: &VirtualServerKey) -> Vec<u64> {
+fn dh(list: &[u64], destinations: &[IpAddr]) -> Vec<u64> {
     let mut counts = vec![0; list.len()];
-    let VirtualServerKey::Address { address, .. } = key else {
-        panic!("the model is for addresses");
-    };
-    let words: Vec<u32> = match address {
-        IpAddr::V4(address) => vec![u32::from_be_bytes(address.octets())],
-        IpAddr::V6(address) => {
-            let bytes = address.octets();
-            let words = bytes.chunks_exact(4);
-            words
-                .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
-                .collect()
+    for address in destinations {
+        let words: Vec<u32> = match address {
+            IpAddr::V4(address) => vec![u32::from_be_bytes(address.octets())],
+            IpAddr::V6(address) => {
+                let bytes = address.octets();
+                let words = bytes.chunks_exact(4);
+                words
+                    .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
+                    .collect()
+            }
+        };
+        let folded = words.into_iter().fold(0, |folded, word| folded ^ word);
+        // `hash_32(folded, 8)`
+        let bucket = folded.wrapping_mul(0x61C8_8647) >> 24;
+        if let Some(at) = usize::try_from(bucket).unwrap().checked_rem(list.len()) {
+            counts[at] += u64::from(list[at] > 0);
         }
-    };
-    let folded = words.into_iter().fold(0, |folded, word| folded ^ word);
-    // `hash_32(folded, 8)`
-    let bucket = folded.wrapping_mul(0x61C8_8647) >> 24;
-    if let Some(at) = usize::try_from(bucket).unwrap().checked_rem(list.len()) {
-        counts[at] = u64::from(list[at] > 0);
     }
     counts
 }

@@ -8,13 +8,16 @@ mod hold;
 mod levels;
 mod place;
 pub(crate) mod quantise;
+pub(crate) mod servers;
 mod source;
 mod subset;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use topology_core::model::{Drain, DrainScope, Endpoint, HardServices, Service, ServicePort};
+use topology_core::model::{
+    Drain, DrainScope, Endpoint, FrontendKind, HardServices, Service, ServicePort, TrafficPolicy,
+};
 use topology_core::policy::{LevelKey, Policy};
 use topology_core::resolve::ResolvedServer;
 use topology_core::scheduler::Scheduler;
@@ -39,12 +42,14 @@ pub(crate) struct View<'a> {
     pub(crate) past: Vec<(i64, &'a Cluster)>,
 }
 
-/// One Service port at one address.
+/// One Service port at one address, or the outside clients of all its external addresses of a family.
 pub(crate) struct Port<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) service: &'a Service,
     pub(crate) of: &'a ServicePort,
     pub(crate) address: IpAddr,
+    /// Whether only endpoints of this node are permitted.
+    pub(crate) local: bool,
 }
 
 /// An endpoint of the port.
@@ -67,9 +72,6 @@ pub(crate) struct Outcome {
 impl<'a> Port<'a> {
     /// The port of `resolved`.
     pub(crate) fn of(view: &'a View<'a>, resolved: &ResolvedServer) -> Self {
-        let VirtualServerKey::Address { address, .. } = resolved.server.key else {
-            panic!("no firewall marks here");
-        };
         let service = view
             .cluster
             .services
@@ -81,11 +83,19 @@ impl<'a> Port<'a> {
             .iter()
             .find(|port| port.name == resolved.port_name)
             .unwrap();
+        let (address, local) = match resolved.server.key {
+            VirtualServerKey::Address { address, .. } => {
+                let local = service.internal_traffic_policy == TrafficPolicy::Local;
+                (address, local && resolved.kind == FrontendKind::ClusterIp)
+            }
+            VirtualServerKey::FirewallMark { .. } => (resolved.marked[0].address, true),
+        };
         Self {
             view,
             service,
             of,
             address,
+            local,
         }
     }
 

@@ -1,17 +1,19 @@
 //! Properties of every decision: I1 to I9 of the specification, and I10: reported shares are those of the scheduler.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use topology_core::model::{DrainScope, Node, OnLastDomain, TrafficPolicy};
+use topology_core::model::{DrainScope, Node, OnLastDomain, Protocol, TrafficPolicy};
 use topology_core::policy::{LevelKey, Policy, PolicySource};
 use topology_core::quantise::tolerance;
 use topology_core::ratio::Ratio;
 use topology_core::resolve::{
-    EndpointDecision, Fact, Note, Reason, Resolution, ResolvedServer, Viewpoint, resolve,
+    Clients, EndpointDecision, Fact, Note, Reason, Resolution, ResolvedServer, resolve,
 };
 use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::cluster::Cluster;
 use crate::generate::{ME, NOW, cluster};
@@ -20,10 +22,7 @@ use crate::naive::{Id, Port, View, is_hard};
 use crate::yaml;
 
 fn resolved(cluster: &Cluster) -> Resolution {
-    let view = Viewpoint {
-        now: Some(NOW),
-        ..Viewpoint::new(ME)
-    };
+    let view = cluster.viewpoint(Some(NOW));
     resolve(&cluster.snapshot(), &view, &cluster.services[0].name)
 }
 
@@ -114,6 +113,29 @@ proptest! {
         }
         prop_assert_eq!(before, programmed(&cluster), "the cluster:\n{}", yaml::of(&cluster));
     }
+
+    /// KP-WK-01, KP-TP-08: inside clients get what they get with `Cluster`, outside clients endpoints of this node only.
+    #[test]
+    fn i11_external_traffic_policy_local_takes_no_endpoint_from_inside_clients(mut cluster in cluster()) {
+        cluster.services[0].external_traffic_policy = TrafficPolicy::Cluster;
+        let for_all = resolved(&cluster).servers;
+        cluster.services[0].external_traffic_policy = TrafficPolicy::Local;
+        let (outside, mut inside): (Vec<_>, Vec<_>) = resolved(&cluster).servers.into_iter().partition(is_marked);
+        for server in &mut inside {
+            server.clients = Clients::All;
+        }
+        prop_assert_eq!(&inside, &for_all, "the cluster:\n{}", yaml::of(&cluster));
+        for server in outside {
+            let elsewhere = server.decision.endpoints.iter()
+                .find(|endpoint| endpoint.is_chosen() && endpoint.node.as_deref() != Some(ME));
+            prop_assert!(elsewhere.is_none(), "{elsewhere:?}; the cluster:\n{}", yaml::of(&cluster));
+        }
+    }
+}
+
+/// Whether it serves outside clients only.
+fn is_marked(resolved: &ResolvedServer) -> bool {
+    matches!(resolved.server.key, VirtualServerKey::FirewallMark { .. })
 }
 
 /// Every policy, of the Service and of administrators.
@@ -138,7 +160,7 @@ fn holds(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     same_weight(cluster, resolved)?;
     near_enough(cluster, resolved)?;
     fits_the_kernel(resolved)?;
-    as_the_kernel_schedules(resolved)?;
+    as_the_kernel_schedules(cluster, resolved)?;
     stays_inside(&port, resolved)?;
     serves(cluster, &port, resolved)
 }
@@ -148,7 +170,8 @@ fn alike_without_policy(cluster: &Cluster, resolved: &ResolvedServer) -> Result<
     let sources = [
         PolicySource::Uniform,
         PolicySource::Hints,
-        PolicySource::TrafficPolicyLocal,
+        PolicySource::InternalTrafficPolicyLocal,
+        PolicySource::ExternalTrafficPolicyLocal,
     ];
     let kube_proxy = sources.contains(&resolved.decision.source) && !ramps(cluster);
     let alike = resolved
@@ -254,11 +277,27 @@ fn near_enough(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), Strin
     check(near || said, "I3: near enough, or else it is said")
 }
 
+/// The protocol and the virtual addresses of the packets.
+fn packets(cluster: &Cluster, resolved: &ResolvedServer) -> (Protocol, Vec<IpAddr>) {
+    match resolved.server.key {
+        VirtualServerKey::Address {
+            protocol, address, ..
+        } => (protocol, vec![address]),
+        VirtualServerKey::FirewallMark { .. } => {
+            let mut ports = cluster.services[0].ports.iter();
+            let port = ports.find(|port| port.name == resolved.port_name).unwrap();
+            let marked = resolved.marked.iter().map(|one| one.address).collect();
+            (port.protocol, marked)
+        }
+    }
+}
+
 /// I10: the reported shares are those of the kernel's scheduler, for each endpoint and level.
-fn as_the_kernel_schedules(resolved: &ResolvedServer) -> Result<(), String> {
+fn as_the_kernel_schedules(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     let (server, decision) = (&resolved.server, &resolved.decision);
     let weights: Vec<u32> = server.real_servers.iter().map(|real| real.weight).collect();
-    let picks = kernel::picks(server.scheduler, &weights, &server.key);
+    let (protocol, destinations) = packets(cluster, resolved);
+    let picks = kernel::picks(server.scheduler, &weights, protocol, &destinations);
     let Some(picks) = picks.filter(|_| decision.refusal.is_none()) else {
         return Ok(());
     };
@@ -336,7 +375,6 @@ fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Resu
     let rule = port.rule();
     let hard = rule.policy().is_some_and(is_hard);
     let avoids = rule.avoided().iter().any(|avoid| !avoid.soft);
-    let local = port.service.internal_traffic_policy == TrafficPolicy::Local;
     let forced = cluster.drains.iter().any(|drain| {
         drain.on_last_domain == OnLastDomain::Force && drain.scope != DrainScope::Clients
     });
@@ -345,7 +383,7 @@ fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Resu
         .real_servers
         .iter()
         .any(|real| real.weight > 0);
-    let excused = hard || avoids || local || forced || port.ready().is_empty();
+    let excused = hard || avoids || port.local || forced || port.ready().is_empty();
     check(serves || excused, "I6: an endpoint serves")?;
     check(
         serves == resolved.decision.refusal.is_none(),

@@ -1,12 +1,13 @@
 //! Writes a cluster as Kubernetes YAML for `ipvs-topo render --cluster`.
 
+mod frontends;
 mod moment;
 mod policy;
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
-use topology_core::model::{EndpointSlice, Labels, Node, Service, TrafficPolicy};
+use topology_core::model::{EndpointSlice, FrontendKind, Labels, Node, Service};
 use topology_core::policy::{
     EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource, Weighting,
 };
@@ -19,7 +20,7 @@ pub(crate) fn of(cluster: &Cluster) -> String {
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": map(labels)}})
     });
     let objects = namespaces
-        .chain(cluster.nodes.iter().map(node))
+        .chain(cluster.nodes.iter().map(|node| self::node(cluster, node)))
         .chain(cluster.services.iter().map(service))
         .chain(cluster.slices.iter().map(slice))
         .chain(cluster.policies.iter().map(policy::object))
@@ -71,12 +72,13 @@ fn map(labels: &Labels) -> Value {
         .collect()
 }
 
-fn node(node: &Node) -> Value {
+fn node(cluster: &Cluster, node: &Node) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": node.name, "labels": map(&node.labels)},
         "status": {
+            "addresses": frontends::node_addresses(cluster, node),
             "allocatable": {"cpu": format!("{}m", node.cpu_milli)},
             "conditions": [{"type": "Ready", "status": if node.ready { "True" } else { "False" }}],
         },
@@ -97,29 +99,17 @@ fn service(service: &Service) -> Value {
         Some(policy) => annotate(policy, &mut annotations),
         None => {}
     }
-    let addresses: Vec<_> = service
-        .frontends
-        .iter()
-        .map(|frontend| frontend.address)
-        .collect();
+    let addresses = frontends::addresses(service, FrontendKind::ClusterIp);
     let families = addresses
         .iter()
         .map(|address| if address.is_ipv4() { "IPv4" } else { "IPv6" });
-    let ports = service.ports.iter().map(|port| {
-        json!({"name": port.name, "protocol": port.protocol.to_string(), "port": port.port, "targetPort": 8080})
-    });
-    let internal = match service.internal_traffic_policy {
-        TrafficPolicy::Cluster => "Cluster",
-        TrafficPolicy::Local => "Local",
-    };
     spec.extend([
-        ("type".to_owned(), json!("ClusterIP")),
         ("clusterIP".to_owned(), json!(addresses.first())),
         ("clusterIPs".to_owned(), json!(addresses)),
         ("ipFamilies".to_owned(), json!(families.collect::<Vec<_>>())),
-        ("internalTrafficPolicy".to_owned(), json!(internal)),
-        ("ports".to_owned(), json!(ports.collect::<Vec<_>>())),
     ]);
+    let (external, status) = frontends::external(service);
+    spec.extend(external);
     json!({
         "apiVersion": "v1",
         "kind": "Service",
@@ -130,6 +120,7 @@ fn service(service: &Service) -> Value {
             "annotations": annotations,
         },
         "spec": spec,
+        "status": status,
     })
 }
 

@@ -8,13 +8,14 @@ use std::rc::Rc;
 use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
 use dataplane::host::{Host, HostObjects};
 use dataplane::ipvs::{Kernel, KernelError, ListedServer, ServerReading, StepError};
-use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
+use dataplane::nftables::{DesiredTables, ElementDelta, NftError, TablesChange};
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteError, RouteReport};
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::IpNetwork;
 use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::state::KernelServer;
@@ -30,6 +31,8 @@ pub(super) struct World {
     pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,
     pub(super) record: BTreeSet<VirtualServerKey>,
     pub(super) deadlines: BTreeMap<(VirtualServerKey, IpAddr, u16), u64>,
+    /// Firewall marks on disk.
+    pub(super) marks: BTreeMap<MarkedPort, u32>,
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
@@ -46,6 +49,9 @@ pub(super) struct World {
     /// If set, tables cannot be written; counts the attempts.
     pub(super) table_refusals: Option<usize>,
     pub(super) record_fails: bool,
+    pub(super) marks_fail: bool,
+    /// Whether marks could not be written, so that the next write has all.
+    pub(super) marks_incomplete: bool,
     /// The number of polls that find the tables unread.
     pub(super) table_polls: usize,
     pub(super) addresses_unreadable: bool,
@@ -112,6 +118,12 @@ impl World {
                 until: Some(*until),
             };
         saved.map(deadline).collect()
+    }
+
+    /// The firewall marks on disk, as a new process reads them.
+    pub(super) fn saved_marks(&self) -> Vec<(MarkedPort, u32)> {
+        let saved = self.marks.iter();
+        saved.map(|(port, mark)| (port.clone(), *mark)).collect()
     }
 
     /// Applies a step as the kernel would.
@@ -362,6 +374,40 @@ impl Host for Shared {
         Ok(())
     }
 
+    fn save_marks(
+        &mut self,
+        changed: &[(MarkedPort, Option<u32>)],
+        held: &mut dyn Iterator<Item = (MarkedPort, u32)>,
+    ) -> std::io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        if world.marks_fail {
+            world.marks_incomplete = true;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        if world.steps_left == Some(0) {
+            return Ok(());
+        }
+        if std::mem::take(&mut world.marks_incomplete) {
+            world.marks = held.collect();
+            world.journal.push("marks".to_owned());
+            return Ok(());
+        }
+        for (port, mark) in changed {
+            let MarkedPort {
+                service, port_name, ..
+            } = port;
+            let line = if let Some(mark) = mark {
+                world.marks.insert(port.clone(), *mark);
+                format!("mark {service}:{port_name} {mark:#x}")
+            } else {
+                world.marks.remove(port);
+                format!("no mark {service}:{port_name}")
+            };
+            world.journal.push(line);
+        }
+        Ok(())
+    }
+
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
         if self.0.borrow().addresses_unreadable {
             return Err(netlink_pipeline::Error::TimedOut.into());
@@ -436,21 +482,25 @@ impl Host for Shared {
         })
     }
 
-    fn tables_are_known(&self) -> bool {
+    fn can_apply_elements(&self, _: &ElementDelta) -> bool {
         true
     }
 
-    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError> {
+    async fn apply_elements(&mut self, delta: &ElementDelta) -> Result<bool, NftError> {
         let mut world = self.0.borrow_mut();
         if world.table_refusals.is_some() {
             return Err(NftError::Missing);
         }
         let delta = world.tables.missing_of(delta);
-        for pod in &delta.added {
-            world.journal.push(format!("tables + {pod}"));
+        for (set, element) in &delta.added {
+            world
+                .journal
+                .push(format!("tables + {}: {element}", set.name));
         }
-        for pod in &delta.removed {
-            world.journal.push(format!("tables - {pod}"));
+        for (set, element) in &delta.removed {
+            world
+                .journal
+                .push(format!("tables - {}: {element}", set.name));
         }
         world.tables.apply(&delta);
         Ok(!delta.is_empty())
@@ -472,11 +522,11 @@ impl Host for Shared {
             return Some(Err(error.clone()));
         }
         world.batches += 1;
-        world.journal.extend(
-            flows
-                .iter()
-                .map(|flow| format!("forget {}:{}", flow.server.0, flow.server.1)),
-        );
+        world.journal.extend(flows.iter().map(|flow| {
+            let any = Flow::of_server(flow.server) == *flow;
+            let of = if any { " of any" } else { "" };
+            format!("forget {}:{}{of}", flow.server.0, flow.server.1)
+        }));
         Some(Ok(Vec::new()))
     }
 

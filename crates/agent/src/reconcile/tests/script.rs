@@ -1,6 +1,5 @@
 //! Helpers that describe a cluster in few words and run the loop without files.
 
-use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,10 +12,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
 use topology_core::model::{
-    Endpoint, EndpointSlice, Family, Faults, Frontend, Labels, Node, ObjectName, Protocol, Service,
-    ServicePort, SlicePort, TrafficPolicy,
+    Endpoint, EndpointSlice, Family, Faults, Frontend, Labels, Node, NodePortAddresses, ObjectName,
+    Protocol, Service, ServicePort, SlicePort, TrafficPolicy,
 };
 use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
 use crate::agent_config::AgentConfig;
@@ -46,6 +46,9 @@ impl Loop {
             node: "n1".into(),
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
+            cluster_cidrs: Vec::new(),
+            node_port_addresses: NodePortAddresses::default(),
+            mark_mask: MarkMask::default(),
             scheduler: Scheduler::default(),
             check_period: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(900),
@@ -64,6 +67,7 @@ impl Loop {
             host: shared.clone(),
             ours: shared.0.borrow().record.iter().copied().collect(),
             deadlines: shared.0.borrow().saved_deadlines(),
+            marks: shared.0.borrow().saved_marks(),
             epoch: booted,
             metrics: Metrics::new(),
             pulse: ends.pulse,
@@ -171,7 +175,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         session_affinity: None,
         internal_traffic_policy: TrafficPolicy::Cluster,
         external_traffic_policy: TrafficPolicy::Cluster,
-        externally_accessible: false,
+        source_ranges: None,
         policy: None,
         topology_keys: None,
         hint_mode: HintMode::Nothing,
@@ -186,6 +190,7 @@ pub(super) fn slice(service: &str, ports: &[&str], endpoints: &[&str]) -> Object
             name,
             protocol,
             port,
+            ..
         } = service_port(text);
         SlicePort {
             name,
@@ -215,11 +220,8 @@ fn service_port(text: &str) -> ServicePort {
         "UDP" => Protocol::Udp,
         _ => Protocol::Tcp,
     };
-    ServicePort {
-        name: text.to_lowercase().replace('/', "-").into(),
-        protocol,
-        port: NonZeroU16::new(port.parse().unwrap()).unwrap(),
-    }
+    let name = text.to_lowercase().replace('/', "-");
+    ServicePort::new(name, protocol, port.parse().unwrap())
 }
 
 fn endpoint(text: &str) -> Endpoint {

@@ -62,6 +62,8 @@ fn cart() -> ServerView {
         address: Some("10.96.0.10".parse().unwrap()),
         port: Some(80),
         fwmark: None,
+        clients: "all".to_owned(),
+        frontends: vec!["10.96.0.10:80".to_owned()],
         scheduler: "wrr".to_owned(),
         persistence_seconds: 0,
         policy: policy("80 % on this node, 15 % in this zone, 5 % anywhere (annotation)"),
@@ -165,4 +167,38 @@ fn a_refusing_and_a_failed_server_say_so() {
         retry_in_seconds: Some(4),
     });
     insta::assert_snapshot!(plain(&[server], Detail::Live, 80));
+}
+
+#[test]
+fn a_firewall_mark_is_shown_as_the_outside_clients_that_it_serves() {
+    let mut inside = cart();
+    inside.real_servers.clear();
+    inside.excluded.clear();
+    (inside.kind, inside.clients) = ("LoadBalancer".to_owned(), "inside".to_owned());
+    let mut outside = inside.clone();
+    (outside.address, outside.port, outside.fwmark) = (None, None, Some(0x2000_1235));
+    outside.clients = "outside".to_owned();
+    outside.frontends = ["192.0.2.1:80", "192.168.1.1:30080"]
+        .map(str::to_owned)
+        .to_vec();
+    let text = plain(&[inside, outside.clone()], Detail::Planned, 80);
+    let titles: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("shop/") || line.starts_with("outside"))
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "shop/cart:http  TCP 10.96.0.10:80  LoadBalancer, wrr, inside clients",
+            "shop/cart:http  TCP mark 0x20001235  LoadBalancer, wrr",
+            "outside clients of 192.0.2.1:80, 192.168.1.1:30080 (firewall mark 0x20001235)",
+        ]
+    );
+    outside.frontends = (0..7)
+        .map(|number| format!("192.168.1.{number}:30080"))
+        .collect();
+    let text = plain(&[outside], Detail::Planned, 80);
+    let expected = "192.168.1.4:30080 and 2 more (firewall mark 0x20001235)\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(widest(&text) <= 80, "{text}");
 }

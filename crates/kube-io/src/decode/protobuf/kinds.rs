@@ -183,7 +183,10 @@ const NODE: Message = &[
     message(
         2,
         "spec",
-        &[many(5, "taints", Type::Message(&[text(1, "key")]))],
+        &[
+            many(5, "taints", Type::Message(&[text(1, "key")])),
+            many(7, "podCIDRs", Type::Text),
+        ],
     ),
     message(
         3,

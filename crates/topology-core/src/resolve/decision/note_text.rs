@@ -13,7 +13,7 @@ const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy, or t
 const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy, or the name of its policy, cannot be read, its last good version stays in use";
 
 const LOCAL_ONLY: &str =
-    "clients of each node use its own endpoints only (internalTrafficPolicy: Local)";
+    "the traffic policy Local gives clients of each node its own endpoints only";
 
 fn unknown_level(
     f: &mut fmt::Formatter<'_>,

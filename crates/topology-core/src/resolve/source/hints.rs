@@ -35,7 +35,8 @@ pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
                 _ => LostBecause::HintedElsewhere,
             }
         }
-        PolicySource::TrafficPolicyLocal
+        PolicySource::InternalTrafficPolicyLocal
+        | PolicySource::ExternalTrafficPolicyLocal
         | PolicySource::ClusterOverride
         | PolicySource::Annotation
         | PolicySource::TopologyKeys

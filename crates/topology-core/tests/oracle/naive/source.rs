@@ -1,6 +1,6 @@
 //! What decides: the first source that applies.
 
-use topology_core::model::{Enforcement, Labels, TopologyPolicy, TrafficPolicy};
+use topology_core::model::{Enforcement, Labels, TopologyPolicy};
 use topology_core::policy::{Avoid, LevelKey, Policy};
 use topology_core::scheduler::Scheduler;
 
@@ -54,16 +54,12 @@ impl Port<'_> {
     fn added(&self) -> Added {
         let adds = |policy: &&std::sync::Arc<Policy>| policy.adds;
         match self.service.policy.as_ref().filter(adds) {
-            Some(policy) if self.overriding().is_none() || self.is_local() => Added {
+            Some(policy) if self.overriding().is_none() || self.local => Added {
                 avoid: policy.avoid.clone(),
                 scheduler: policy.scheduler,
             },
             _ => Added::default(),
         }
-    }
-
-    fn is_local(&self) -> bool {
-        self.service.internal_traffic_policy == TrafficPolicy::Local
     }
 
     /// The policy that overrides annotations.
@@ -76,7 +72,7 @@ impl Port<'_> {
     }
 
     pub(crate) fn rule(&self) -> Rule {
-        if self.is_local() {
+        if self.local {
             return Rule::Local;
         }
         if let Some(policy) = self.overriding() {

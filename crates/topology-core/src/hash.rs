@@ -1,22 +1,22 @@
-//! Orders endpoints by a hash that depends on the node, and is the same on every machine and in every version.
+//! A hash that is the same on every machine and in every version, and the order of endpoints that depends on it.
 
 use std::net::IpAddr;
 
 /// The position of an endpoint in the order of the node `me`. Each node has its own order.
-pub(super) fn position(me: &str, address: IpAddr, port: u16) -> u64 {
+pub(crate) fn position(me: &str, address: IpAddr, port: u16) -> u64 {
     Seed::of(me).position(address, port)
 }
 
 /// The state of the hash after the node's name.
 #[derive(Clone, Copy)]
-pub(super) struct Seed(Fnv);
+pub(crate) struct Seed(Fnv);
 
 impl Seed {
-    pub(super) fn of(me: &str) -> Self {
+    pub(crate) fn of(me: &str) -> Self {
         Self(Fnv::default().bytes(me.as_bytes()))
     }
 
-    pub(super) fn position(self, address: IpAddr, port: u16) -> u64 {
+    pub(crate) fn position(self, address: IpAddr, port: u16) -> u64 {
         let hash = match address {
             IpAddr::V4(address) => self.0.bytes(&address.octets()),
             IpAddr::V6(address) => self.0.bytes(&address.octets()),
@@ -27,7 +27,7 @@ impl Seed {
 
 /// FNV-1a of 64 bits, with the final mixing step of `SplitMix64`, so that each byte changes all bits.
 #[derive(Clone, Copy)]
-struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
     /// The offset basis.
@@ -37,12 +37,12 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    fn bytes(self, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
         let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         Self(bytes.iter().fold(self.0, step))
     }
 
-    fn finish(self) -> u64 {
+    pub(crate) fn finish(self) -> u64 {
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)

@@ -1,0 +1,108 @@
+//! Computes the elements of nftables sets for one virtual server.
+
+use std::collections::BTreeSet;
+
+use dataplane::nftables::{
+    DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, MARKS, MASQUERADE, SILENT, SOURCE_RANGES,
+    SetElement,
+};
+use topology_core::model::{Family, FrontendKind, Service, TrafficPolicy};
+use topology_core::policy::OnNoMatch;
+use topology_core::resolve::{Decision, Refusal, ResolvedServer};
+use topology_core::snapshot::FrontendKey;
+use topology_core::virtual_server::VirtualServerKey;
+
+/// Returns the elements for `resolved`, a virtual server of `service` on the node `node`.
+pub(super) fn elements(
+    resolved: &ResolvedServer,
+    service: &Service,
+    node: &str,
+) -> BTreeSet<SetElement> {
+    let endpoints = resolved.decision.endpoints.iter();
+    let local = endpoints.filter(|endpoint| endpoint.node.as_deref() == Some(node));
+    let mut elements: BTreeSet<SetElement> = local
+        .map(|endpoint| (&HAIRPIN, Element::Pair(endpoint.address)))
+        .collect();
+    match resolved.server.key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => {
+            let listener = Element::Listener(address, protocol, port);
+            if is_silent(&resolved.decision) {
+                elements.insert((&SILENT, listener));
+            }
+            let is_external = resolved.kind.is_external();
+            if is_external && service.external_traffic_policy == TrafficPolicy::Cluster {
+                elements.insert((&MASQUERADE, listener));
+            }
+            if resolved.kind == FrontendKind::LoadBalancer {
+                let frontend = FrontendKey {
+                    address,
+                    protocol,
+                    port,
+                };
+                elements.extend(source_ranges(service, frontend));
+            }
+        }
+        VirtualServerKey::FirewallMark { mark, .. } => {
+            elements.extend(outside_clients(resolved, mark));
+        }
+    }
+    elements
+}
+
+/// The clients that may use a load balancer address, unless all may.
+fn source_ranges(service: &Service, frontend: FrontendKey) -> Vec<SetElement> {
+    let FrontendKey {
+        address,
+        protocol,
+        port,
+    } = frontend;
+    let family = Family::of(address);
+    let ranges = service.source_ranges.iter().flatten();
+    let mut of_family = ranges.filter(|range| Family::of_range(range) == family);
+    let is_open = service.source_ranges.is_none() || of_family.clone().any(|r| r.prefix() == 0);
+    if is_open {
+        return Vec::new();
+    }
+    let listener = Element::Listener(address, protocol, port);
+    let ranges = of_family
+        .by_ref()
+        .map(|range| Element::SourceRange(address, protocol, port, *range));
+    let ranges = ranges.map(|element| (&SOURCE_RANGES, element));
+    std::iter::once((&FIREWALLED, listener))
+        .chain(ranges)
+        .collect()
+}
+
+/// The mark for packets of outside clients; without a real server they are dropped.
+fn outside_clients(resolved: &ResolvedServer, mark: u32) -> Vec<SetElement> {
+    let is_refused = resolved.decision.refusal.is_some();
+    let mut elements: Vec<SetElement> = Vec::new();
+    for FrontendKey {
+        address,
+        protocol,
+        port,
+    } in resolved.marked.iter().copied()
+    {
+        elements.push((&MARKS, Element::Mark(address, protocol, port, mark)));
+        if is_refused {
+            let listener = Element::Listener(address, protocol, port);
+            elements.push((&DROP_OUTSIDE, listener));
+        }
+    }
+    elements
+}
+
+/// Whether clients that cannot be served get no reply.
+fn is_silent(decision: &Decision) -> bool {
+    let no_match = matches!(
+        decision.refusal,
+        Some(
+            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
+        )
+    );
+    no_match && decision.on_no_match == OnNoMatch::Drop
+}

@@ -1,0 +1,72 @@
+//! Converts the addresses of a Service for clients outside of the cluster.
+
+use std::net::IpAddr;
+
+use topology_core::model::{Family, Frontend, IpNetwork, ServicePort, parse_range};
+
+use super::address;
+use super::report::Report;
+use object_tree::Field;
+
+/// Returns all frontends: the cluster IPs, then node ports and load balancer addresses in their families (KP-IN-09).
+pub(crate) fn frontends(
+    root: &Field<'_>,
+    cluster_ips: &[IpAddr],
+    ports: &[ServicePort],
+    report: &mut Report,
+) -> Vec<Frontend> {
+    let cluster = cluster_ips.iter().copied();
+    let mut found: Vec<Frontend> = cluster.clone().map(Frontend::cluster_ip).collect();
+    if ports.iter().any(|port| port.node_port.is_some()) {
+        found.extend(cluster.clone().map(Family::of).map(Frontend::node_port));
+    }
+    for vip in load_balancer(root, report) {
+        let has_family = cluster.clone().any(|ip| Family::of(ip) == Family::of(vip));
+        let is_new = !found.iter().any(|frontend| frontend.address == vip);
+        if has_family && is_new {
+            found.push(Frontend::load_balancer(vip));
+        }
+    }
+    found.shrink_to_fit();
+    found
+}
+
+/// Returns the addresses of the load balancer, except those with `ipMode: Proxy` and those that are only a host name
+/// (KP-IN-11).
+fn load_balancer(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
+    let status = root.get("status");
+    let load_balancer = status.get("loadBalancer");
+    let ingress = load_balancer.get("ingress");
+    let mut found = Vec::new();
+    for entry in ingress.items(report) {
+        let ip = entry.get("ip");
+        let is_proxy = entry.get("ipMode").text(report) == Some("Proxy");
+        if !is_proxy && ip.text(report).is_some_and(|text| !text.is_empty()) {
+            found.extend(address::parse_usable(
+                &ip,
+                "this load balancer address",
+                report,
+            ));
+        }
+    }
+    found
+}
+
+/// Returns `loadBalancerSourceRanges`; `None` if the field is empty, so that all clients may connect.
+///
+/// An invalid range is skipped, and permits no client.
+pub(crate) fn source_ranges(spec: &Field<'_>, report: &mut Report) -> Option<Vec<IpNetwork>> {
+    let listed = spec.get("loadBalancerSourceRanges");
+    let mut ranges = Vec::new();
+    let mut is_limited = false;
+    for entry in listed.items(report) {
+        is_limited = true;
+        ranges.extend(entry.parse_with(
+            |text| parse_range(text.trim()).ok(),
+            "a range of addresses and permits no client",
+            "write it as 192.0.2.0/24",
+            report,
+        ));
+    }
+    is_limited.then_some(ranges)
+}

@@ -1,0 +1,394 @@
+//! Allocates firewall marks to Service ports whose outside clients get other endpoints than inside clients.
+//!
+//! One address and port has one list of real servers in IPVS. With `externalTrafficPolicy: Local` the packets of outside
+//! clients get a mark, and a virtual server for the mark has the endpoints of this node.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::hash::Fnv;
+use crate::model::{ObjectName, Protocol, Service};
+
+/// The bits of firewall marks, unless configured otherwise.
+///
+/// A mark has the highest and the lowest of these bits, so it differs from marks of programs that use only upper bits
+/// (Calico, Cilium) or only lower bits (kube-proxy: 0x4000 and 0x8000).
+pub const DEFAULT_MARK_MASK: u32 = 0x20ff_ffff;
+
+/// The bits that firewall marks may have: at least two. Prints and parses as hexadecimal number: `0x20ffffff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MarkMask(u32);
+
+impl MarkMask {
+    /// `None` with less than two bits: then a mark could not have both a highest and a lowest bit.
+    pub const fn new(bits: u32) -> Option<Self> {
+        if bits.count_ones() < 2 {
+            return None;
+        }
+        Some(Self(bits))
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The number of different marks: every mark has the highest and the lowest bit.
+    pub const fn marks(self) -> u64 {
+        1 << (self.0.count_ones() - 2)
+    }
+}
+
+impl Default for MarkMask {
+    fn default() -> Self {
+        Self(DEFAULT_MARK_MASK)
+    }
+}
+
+impl fmt::Display for MarkMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl FromStr for MarkMask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let bits = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let bits = bits.ok_or_else(|| {
+            format!("{text:?} is not a mask of 32 bits; write for example {DEFAULT_MARK_MASK:#x}")
+        })?;
+        Self::new(bits).ok_or_else(|| {
+            format!(
+                "{text:?} has less than two bits; every mark has the highest and the lowest one, and the others number \
+                 the Service ports; write for example {DEFAULT_MARK_MASK:#x}"
+            )
+        })
+    }
+}
+
+/// A Service port that can have a firewall mark. Both families use the same mark.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MarkedPort {
+    /// Namespace and name of the Service.
+    pub service: ObjectName,
+    /// The name of the port; empty if it has none.
+    pub port_name: Arc<str>,
+    /// The protocol of the port.
+    pub protocol: Protocol,
+}
+
+/// The allocated marks.
+#[derive(Debug)]
+pub(super) struct FirewallMarks {
+    mask: MarkMask,
+    by_port: FxHashMap<MarkedPort, u32>,
+    taken: FxHashSet<u32>,
+    /// Released marks, with their former ports. The kernel may still use them, so no other port gets one of them.
+    resting: FxHashMap<MarkedPort, u32>,
+    /// Ports that need a mark while all are in use.
+    waiting: BTreeSet<MarkedPort>,
+    /// Ports whose marks were allocated or released since the last call.
+    changed: FxHashSet<MarkedPort>,
+}
+
+impl Default for FirewallMarks {
+    fn default() -> Self {
+        Self::new(MarkMask::default())
+    }
+}
+
+impl FirewallMarks {
+    pub(super) fn new(mask: MarkMask) -> Self {
+        Self {
+            mask,
+            by_port: FxHashMap::default(),
+            taken: FxHashSet::default(),
+            resting: FxHashMap::default(),
+            waiting: BTreeSet::new(),
+            changed: FxHashSet::default(),
+        }
+    }
+
+    /// The bits of the marks.
+    pub(super) const fn mask(&self) -> MarkMask {
+        self.mask
+    }
+
+    /// The mark of a port.
+    pub(super) fn of(&self, port: &MarkedPort) -> Option<u32> {
+        self.by_port.get(port).copied()
+    }
+
+    /// All marks, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
+        self.by_port.iter().map(|(port, mark)| (port, *mark))
+    }
+
+    /// Gives `port` a mark of an earlier process, unless the mark does not fit the mask or is taken.
+    pub(super) fn restore(&mut self, port: MarkedPort, mark: u32) {
+        let fits = mark & !self.mask.bits() == 0 && mark & self.fixed() == self.fixed();
+        if fits && !self.by_port.contains_key(&port) && self.taken.insert(mark) {
+            self.by_port.insert(port, mark);
+        }
+    }
+
+    /// Releases the marks of `old` and allocates those of `new`. A port that both have keeps its mark.
+    pub(super) fn replace(&mut self, old: Option<&Service>, new: Option<&Service>) {
+        let kept: FxHashSet<MarkedPort> = new.into_iter().flat_map(marked_ports).collect();
+        let gone = old.into_iter().flat_map(marked_ports);
+        for port in gone.filter(|port| !kept.contains(port)) {
+            self.release(&port);
+        }
+        for port in kept {
+            self.allocate(port);
+        }
+    }
+
+    /// Makes released marks free, and allocates them to ports that wait for one. Returns their Services.
+    pub(super) fn free_released(&mut self) -> Vec<ObjectName> {
+        for mark in self.resting.drain().map(|(_, mark)| mark) {
+            self.taken.remove(&mark);
+        }
+        let mut served = Vec::new();
+        while !self.is_full()
+            && let Some(port) = self.waiting.pop_first()
+        {
+            served.push(port.service.clone());
+            self.allocate(port);
+        }
+        served
+    }
+
+    /// Whether all marks are in use.
+    fn is_full(&self) -> bool {
+        u64::try_from(self.taken.len()).is_ok_and(|taken| taken >= self.mask.marks())
+    }
+
+    /// Releases every mark whose port is not in `current`.
+    pub(super) fn retain(&mut self, current: &FxHashSet<MarkedPort>) {
+        let unused: Vec<MarkedPort> = self
+            .by_port
+            .keys()
+            .filter(|port| !current.contains(port))
+            .cloned()
+            .collect();
+        for port in unused {
+            self.release(&port);
+        }
+    }
+
+    /// The ports whose marks were allocated or released since the last call, sorted.
+    pub(super) fn take_changed(&mut self) -> Vec<(MarkedPort, Option<u32>)> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let mut changed: Vec<_> = changed
+            .map(|port| {
+                let mark = self.of(&port);
+                (port, mark)
+            })
+            .collect();
+        changed.sort_unstable();
+        changed
+    }
+
+    fn release(&mut self, port: &MarkedPort) {
+        self.waiting.remove(port);
+        if let Some(mark) = self.by_port.remove(port) {
+            self.resting.insert(port.clone(), mark);
+            self.changed.insert(port.clone());
+        }
+    }
+
+    fn allocate(&mut self, port: MarkedPort) {
+        if self.by_port.contains_key(&port) {
+            return;
+        }
+        if let Some(mark) = self.resting.remove(&port) {
+            self.changed.insert(port.clone());
+            self.by_port.insert(port, mark);
+            return;
+        }
+        if self.is_full() {
+            self.waiting.insert(port);
+            return;
+        }
+        let free_bits = self.mask.bits() & !self.fixed();
+        let first = hash(&port);
+        let mut marks = (0..self.mask.marks())
+            .map(|nth| self.fixed() | spread(first.wrapping_add(nth), free_bits));
+        if let Some(mark) = marks.find(|mark| !self.taken.contains(mark)) {
+            self.taken.insert(mark);
+            self.changed.insert(port.clone());
+            self.by_port.insert(port, mark);
+        }
+    }
+
+    /// The bits that every mark has.
+    const fn fixed(&self) -> u32 {
+        let mask = self.mask.bits();
+        let highest = match mask.checked_ilog2() {
+            Some(bit) => 1 << bit,
+            None => 0,
+        };
+        highest | (mask & mask.wrapping_neg())
+    }
+}
+
+/// The ports of `service` that need a mark.
+pub(super) fn marked_ports(service: &Service) -> impl Iterator<Item = MarkedPort> {
+    let ports = service.splits_clients().then_some(&service.ports);
+    ports.into_iter().flatten().map(|port| MarkedPort {
+        service: service.name.clone(),
+        port_name: Arc::clone(&port.name),
+        protocol: port.protocol,
+    })
+}
+
+/// A hash that is the same on every machine, so that a new process usually finds the same marks.
+fn hash(port: &MarkedPort) -> u64 {
+    let MarkedPort {
+        service,
+        port_name,
+        protocol,
+    } = port;
+    let texts = [
+        &*service.namespace,
+        &*service.name,
+        &**port_name,
+        protocol.as_str(),
+    ];
+    let hash = texts.into_iter().fold(Fnv::default(), |hash, text| {
+        hash.bytes(text.as_bytes()).bytes(&[0])
+    });
+    hash.finish()
+}
+
+/// Distributes the lowest bits of `value` over the bits of `mask`.
+fn spread(mut value: u64, mask: u32) -> u32 {
+    let mut spread = 0;
+    for bit in (0..u32::BITS)
+        .map(|bit| 1 << bit)
+        .filter(|bit| mask & bit != 0)
+    {
+        if value & 1 == 1 {
+            spread |= bit;
+        }
+        value >>= 1;
+    }
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Frontend, ServicePort, TrafficPolicy};
+
+    fn port(name: &str) -> MarkedPort {
+        MarkedPort {
+            service: ObjectName::new("t", name),
+            port_name: "http".into(),
+            protocol: Protocol::Tcp,
+        }
+    }
+
+    fn service(name: &str) -> Service {
+        let ports = vec![ServicePort::new(
+            "http",
+            Protocol::Tcp,
+            80.try_into().unwrap(),
+        )];
+        let frontends = vec![Frontend::load_balancer("192.0.2.1".parse().unwrap())];
+        Service {
+            external_traffic_policy: TrafficPolicy::Local,
+            ..Service::new(ObjectName::new("t", name), frontends, ports)
+        }
+    }
+
+    #[test]
+    fn d7_marks_are_within_the_mask_and_differ_from_marks_of_upper_or_lower_bits_alone() {
+        let mut marks = FirewallMarks::default();
+        for number in 0..1_000 {
+            marks.replace(None, Some(&service(&format!("s{number}"))));
+        }
+        let all: Vec<u32> = marks.iter().map(|(_, mark)| mark).collect();
+        assert_eq!(all.len(), 1_000);
+        assert_eq!(all.iter().collect::<FxHashSet<_>>().len(), 1_000);
+        assert!(all.iter().all(|mark| mark & !DEFAULT_MARK_MASK == 0));
+        assert!(all.iter().all(|mark| mark & 0x2000_0001 == 0x2000_0001));
+    }
+
+    #[test]
+    fn a_mask_has_two_bits_or_more_and_survives_its_text() {
+        for text in ["0x20ffffff", "0x3", "0xffffffff", "0x80000001"] {
+            let mask: MarkMask = text.parse().unwrap();
+            assert_eq!(mask.to_string(), text);
+        }
+        assert_eq!(MarkMask::default().to_string(), "0x20ffffff");
+        assert_eq!("0XFF".parse::<MarkMask>().unwrap().marks(), 64);
+        assert_eq!("0x3".parse::<MarkMask>().unwrap().marks(), 1);
+        let error = |text: &str| text.parse::<MarkMask>().unwrap_err();
+        for text in ["0x0", "0x4000"] {
+            assert!(error(text).contains("less than two bits"), "{text}");
+        }
+        for text in ["", "0x", "0x+3", "255", "0x1ffffffff", "0xfg"] {
+            assert!(
+                error(text).contains("write for example 0x20ffffff"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_full_mask_gives_no_mark_until_one_is_released() {
+        let mut marks = FirewallMarks::new(MarkMask::new(0b1101).unwrap());
+        for name in ["a", "b", "c"] {
+            marks.replace(None, Some(&service(name)));
+        }
+        assert_eq!(marks.of(&port("a")).map(|mark| mark & !0b100), Some(0b1001));
+        assert_eq!(marks.iter().count(), 2);
+        assert_eq!(marks.of(&port("c")), None);
+        assert_eq!(marks.free_released(), []);
+        let before = marks.of(&port("a"));
+        marks.replace(Some(&service("a")), None);
+        assert_eq!(
+            marks.of(&port("c")),
+            None,
+            "the kernel may still use the mark"
+        );
+        marks.replace(None, Some(&service("a")));
+        assert_eq!(marks.of(&port("a")), before);
+        marks.replace(Some(&service("a")), None);
+        assert_eq!(marks.free_released(), [ObjectName::new("t", "c")]);
+        assert!(marks.of(&port("c")).is_some());
+        marks.replace(None, Some(&service("a")));
+        marks.replace(Some(&service("a")), None);
+        marks.replace(Some(&service("b")), None);
+        assert_eq!(marks.free_released(), [], "a does not wait any more");
+    }
+
+    #[test]
+    fn a_restored_mark_is_kept_unless_it_does_not_fit_or_nobody_needs_it() {
+        let mut marks = FirewallMarks::default();
+        marks.restore(port("a"), 0x2000_0001);
+        marks.restore(port("b"), 0x2000_0001);
+        marks.restore(port("c"), 0x4000_0001);
+        marks.restore(port("gone"), 0x2000_0003);
+        let services = ["a", "b", "c"].map(service);
+        for service in &services {
+            marks.replace(None, Some(service));
+        }
+        assert_eq!(marks.of(&port("a")), Some(0x2000_0001));
+        assert_ne!(marks.of(&port("b")), Some(0x2000_0001));
+        assert_ne!(marks.of(&port("c")), Some(0x4000_0001));
+        marks.retain(&services.iter().flat_map(marked_ports).collect());
+        assert_eq!(marks.of(&port("gone")), None);
+        assert_eq!(marks.iter().count(), 3);
+    }
+}
