@@ -117,9 +117,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
             HostChange::Everything(_) => 0,
             HostChange::Elements(delta) => {
-                let removed = delta.removed.iter().filter(|element| is_mark(element));
+                let ElementDelta { added, removed } = delta;
+                let added = added.iter().filter(|element| !is_mark(element));
+                let removed = removed.iter().filter(|element| is_mark(element));
                 self.apply_elements(ElementDelta {
-                    added: delta.added.clone(),
+                    added: added.copied().collect(),
                     removed: removed.copied().collect(),
                 })
                 .await
@@ -138,13 +140,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 }
                 routes + self.apply_tables(&plan).await
             }
-            HostChange::Elements(ElementDelta { mut removed, .. }) => {
+            HostChange::Elements(ElementDelta {
+                mut added,
+                mut removed,
+            }) => {
+                added.retain(is_mark);
                 removed.retain(|element| !is_mark(element));
-                self.apply_elements(ElementDelta {
-                    removed,
-                    ..ElementDelta::default()
-                })
-                .await
+                self.apply_elements(ElementDelta { added, removed }).await
             }
         }
     }
@@ -232,8 +234,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-/// Whether the element marks packets: it is removed before the virtual server of the mark drains, so that new
-/// connections use the virtual server of the address instead of being refused.
+/// Whether the element marks packets. It is added after the virtual server of the mark serves and removed before it
+/// drains, so that new connections use the virtual server of the address instead of being refused.
 fn is_mark((_, element): &SetElement) -> bool {
     matches!(element, Element::Mark(..))
 }

@@ -80,7 +80,7 @@ fn kp_sy_18_of_two_services_with_one_address_the_older_one_has_it() {
         "WARN",
         "Service t/aaa",
         "10.96.0.10:80",
-        "; give one of them another clusterIP or port",
+        "; give one of them another address or port",
     ] {
         assert!(line.contains(words), "{line}");
     }

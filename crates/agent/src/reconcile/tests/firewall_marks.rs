@@ -383,7 +383,7 @@ async fn kp_tp_01_external_traffic_policy_cluster_removes_the_mark_and_local_all
     let marked = position(&journal, "tables + marks");
     let claimed = position(&journal, &format!("claim {key}"));
     assert_eq!(position(&journal, "mark t/web:80-tcp"), 0);
-    assert!(marked < claimed, "{journal:?}");
+    assert!(claimed < marked, "{journal:?}");
     agent.delete(&local("web", 1)).await;
     assert_eq!((marks(&agent).len(), agent.save().len()), (0, 0));
     assert_eq!(agent.world().record.len(), 0);
