@@ -87,6 +87,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 continue;
             }
             view.resolve(&mut resolution);
+            resolution.findings.extend(view.claimed_by_node());
             keys.insert(view.key());
             if service.splits_clients() && frontend.kind.is_external() {
                 split.push(view);
@@ -190,11 +191,14 @@ impl PortView<'_> {
                 }
             });
         }
-        let is_own = || {
-            self.own_node
-                .is_some_and(|node| node.addresses.contains(&address))
+        let own_node = self.own_node;
+        let is_own = own_node.is_some_and(|node| node.addresses.contains(&address));
+        let is_usable = if is_own {
+            kind.is_external()
+        } else {
+            self.me.kept_addresses.contains(&address)
         };
-        if kind.is_external() && is_own() {
+        if is_usable {
             return None;
         }
         let node = self.snapshot.conflicting_node(address, &self.me.node)?;
@@ -204,6 +208,21 @@ impl PortView<'_> {
             address,
             node,
         })
+    }
+
+    /// The finding if another Node lists the address, which stays with the Service.
+    fn claimed_by_node(&self) -> Option<Finding> {
+        let Frontend { kind, address } = self.frontend;
+        if !self.me.kept_addresses.contains(&address) {
+            return None;
+        }
+        let node = self.snapshot.conflicting_node(address, &self.me.node)?;
+        let node = node.name.clone();
+        Some(self.finding(FindingKind::ClaimedByNode {
+            kind,
+            address,
+            node,
+        }))
     }
 
     fn finding(&self, kind: FindingKind) -> Finding {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use topology_core::model::ObjectName;
+use topology_core::model::{Frontend, ObjectName};
 use topology_core::resolve::{Resolution, resolve};
+use topology_core::virtual_server::VirtualServerKey;
 
 use super::pass::{DRAIN_POLL, DesiredKeys};
 use super::programmable::{desired_service, draining_marks};
@@ -21,9 +22,44 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     ) {
         self.me.now = Some(self.clock.now());
         for service in services {
+            self.keep_addresses(service);
             let resolution = resolve(self.index.snapshot(), &self.me, service);
             Arc::make_mut(&mut self.me.memory).store(service, &resolution);
             self.record(service, resolution, desired);
+        }
+    }
+
+    /// Keeps the addresses of the Service that this node serves although another Node lists them, since before the
+    /// listing. After a restart the kernel's virtual servers still say so.
+    fn keep_addresses(&mut self, name: &ObjectName) {
+        let snapshot = self.index.snapshot();
+        let Some(service) = snapshot.service(name) else {
+            return;
+        };
+        let is_served = |frontend: &Frontend| {
+            service.ports.iter().any(|port| {
+                let key = frontend
+                    .port_of(port)
+                    .map(|number| VirtualServerKey::Address {
+                        protocol: port.protocol,
+                        address: frontend.address,
+                        port: number,
+                    });
+                key.is_some_and(|key| self.mirror.get(&key).is_some() && self.mirror.is_ours(&key))
+            })
+        };
+        for frontend in &service.frontends {
+            let address = frontend.address;
+            let is_claimed = snapshot.conflicting_node(address, &self.me.node).is_some();
+            let is_kept = is_claimed && is_served(frontend);
+            if is_kept != self.me.kept_addresses.contains(&address) {
+                let kept = Arc::make_mut(&mut self.me.kept_addresses);
+                if is_kept {
+                    kept.insert(address);
+                } else {
+                    kept.remove(&address);
+                }
+            }
         }
     }
 

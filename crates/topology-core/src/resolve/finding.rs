@@ -40,6 +40,15 @@ pub enum FindingKind {
         /// The Node with that address.
         node: Arc<str>,
     },
+    /// Another Node lists the virtual address, which this node served before and continues to serve (D13).
+    ClaimedByNode {
+        /// The field that the address comes from.
+        kind: FrontendKind,
+        /// The virtual address.
+        address: IpAddr,
+        /// The Node that lists it.
+        node: Arc<str>,
+    },
     /// The cluster IP cannot be used; it is not programmed.
     BadClusterIp {
         /// The virtual address.
@@ -90,6 +99,7 @@ impl FindingKind {
         match self {
             Self::FrontendTaken { .. } => "FrontendTaken",
             Self::NodeAddress { .. } => "NodeAddress",
+            Self::ClaimedByNode { .. } => "ClaimedByNode",
             Self::BadClusterIp { .. } => "BadClusterIp",
             Self::BadExternalAddress { .. } => "BadExternalAddress",
             Self::NoFirewallMark => "NoFirewallMark",
@@ -105,6 +115,9 @@ impl FindingKind {
             Self::NodeAddress { .. }
             | Self::BadClusterIp { .. }
             | Self::BadExternalAddress { .. } => "give the Service another",
+            Self::ClaimedByNode { .. } => {
+                "give the Service another address, or remove this one from the status of the Node"
+            }
             Self::NoFirewallMark => "configure a mask with more bits",
             Self::PortRepeated { .. } => "remove one of the two",
             Self::BadEndpoint { .. } => "correct its EndpointSlice",
@@ -137,6 +150,15 @@ impl fmt::Display for FindingKind {
             } => write!(
                 f,
                 "{} {address} is an address of Node {node} and is not programmed",
+                kind.address_name()
+            ),
+            Self::ClaimedByNode {
+                kind,
+                address,
+                node,
+            } => write!(
+                f,
+                "Node {node} now lists {} {address} as its own address; this node served it before and continues",
                 kind.address_name()
             ),
             Self::BadClusterIp { address, problem } => {

@@ -23,6 +23,9 @@ pub struct Viewpoint {
     pub memory: Arc<Memory>,
     /// The addresses of the node at which node ports are served.
     pub node_port_addresses: Arc<BTreeSet<IpAddr>>,
+    /// Addresses outside the Service ranges that this node served before another Node listed them as its own. They stay
+    /// with their Service: kubelets write their own addresses, and those must not remove a Service here.
+    pub kept_addresses: Arc<BTreeSet<IpAddr>>,
 }
 
 impl Viewpoint {
@@ -35,6 +38,7 @@ impl Viewpoint {
             now: None,
             memory: Arc::default(),
             node_port_addresses: Arc::default(),
+            kept_addresses: Arc::default(),
         }
     }
 

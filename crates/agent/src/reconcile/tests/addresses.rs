@@ -1,10 +1,12 @@
 //! Tests Service addresses that the machine also has.
 
+use cluster::object::Object;
 use dataplane::routes::addresses::Interface;
+use topology_core::model::Frontend;
 
 use super::fake::Shared;
-use super::script::{Loop, node};
-use super::web;
+use super::script::{Loop, node, service, slice};
+use super::{TCP, web};
 use crate::node_warning::Topic;
 use crate::state::ProgramStatus;
 
@@ -93,4 +95,50 @@ async fn d13_another_node_that_claims_a_service_address_repeatedly_changes_nothi
     agent.apply(both).await;
     agent.check().await;
     assert_eq!(claims(&agent), [Topic::OwnClaim, Topic::NodeClaim]);
+}
+
+/// A Service with the load balancer address `192.0.2.1`, and its endpoint.
+fn published() -> Vec<Object> {
+    let Object::Service(mut published) = service("web", "10.96.0.10", TCP) else {
+        panic!("a Service")
+    };
+    let outside = "192.0.2.1".parse().unwrap();
+    published.frontends.push(Frontend::load_balancer(outside));
+    let endpoint = slice("web", TCP, &["10.244.2.1@n2"]);
+    vec![Object::Service(published), endpoint]
+}
+
+async fn findings(agent: &mut Loop) -> Vec<&'static str> {
+    let service = agent.reconciler.service_state("web").await;
+    let findings = service.findings.iter();
+    findings.map(|finding| finding.kind.code()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_node_that_lists_a_served_load_balancer_address_changes_nothing_here() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(published()).await;
+    let before = agent.save();
+    agent.journal();
+    let claim = node("n9", "192.0.2.1");
+    agent.apply([claim.clone()]).await;
+    agent.check().await;
+    assert_eq!(agent.journal(), [""; 0]);
+    assert_eq!(findings(&mut agent).await, ["ClaimedByNode"]);
+
+    let mut agent = Loop::over(&shared);
+    let mut all = published();
+    all.push(claim.clone());
+    agent.start(all).await;
+    assert_eq!(agent.save(), before, "after a restart");
+
+    // The Node has the address, and another Service gets it afterwards (PAIN-03).
+    agent.delete(&published()[0]).await;
+    agent.settle(1_000_000).await;
+    agent.apply(published()).await;
+    assert_eq!(findings(&mut agent).await, ["NodeAddress"]);
+    agent.delete(&claim).await;
+    assert_eq!(findings(&mut agent).await, [""; 0]);
+    assert_eq!(agent.save(), before);
 }
