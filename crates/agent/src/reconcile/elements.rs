@@ -53,6 +53,26 @@ pub(super) fn elements(
     elements
 }
 
+/// Whether the virtual server `key` must not exist before the element: without it, other clients could connect, or
+/// clients would get replies from an address that they do not know.
+pub(super) fn comes_before(key: &VirtualServerKey, (set, element): &SetElement) -> bool {
+    let VirtualServerKey::Address {
+        protocol,
+        address,
+        port,
+    } = *key
+    else {
+        return false;
+    };
+    let is_of_key = match *element {
+        Element::Listener(ip, of, number) | Element::SourceRange(ip, of, number, _) => {
+            (ip, of, number) == (address, protocol, port)
+        }
+        Element::Range(_) | Element::Address(_) | Element::Pair(_) | Element::Mark(..) => false,
+    };
+    is_of_key && [&MASQUERADE, &FIREWALLED, &SOURCE_RANGES, &DROP_OUTSIDE].contains(set)
+}
+
 /// The clients that may use a load balancer address, unless all may.
 fn source_ranges(service: &Service, frontend: FrontendKey) -> Vec<SetElement> {
     let FrontendKey {

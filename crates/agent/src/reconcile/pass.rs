@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster::event::Completeness;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, ListedServer};
-use dataplane::nftables::{DesiredTables, FIREWALLED, SOURCE_RANGES};
+use dataplane::nftables::DesiredTables;
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
@@ -17,6 +17,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::apply::Applied;
 use super::counts::KernelTotals;
+use super::elements::comes_before;
 use super::programmable::ProgrammableServer;
 use super::reconciler::{Item, Reconciler};
 
@@ -345,19 +346,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Whether nftables has the source ranges of a new virtual server: before, every client could connect.
+    /// Whether nftables has the elements that must come before a new virtual server.
     fn is_protected(&mut self, key: &VirtualServerKey) -> bool {
         let is_new = self.mirror.get(key).is_none();
         let service = self.desired.owner(key).filter(|_| is_new);
         let service = service.and_then(|service| self.desired.service(service));
         let elements = service.into_iter().flat_map(|service| &service.elements);
-        let ranges = elements.filter(|(set, _)| [&FIREWALLED, &SOURCE_RANGES].contains(set));
-        let ranges = ranges.fold(DesiredTables::default(), |tables, (set, element)| {
-            tables.with(set, [*element])
-        });
-        let is_protected = ranges == DesiredTables::default() || !self.host.tables_lack(&ranges);
+        let first = elements
+            .filter(|element| comes_before(key, element))
+            .fold(DesiredTables::default(), |tables, (set, element)| {
+                tables.with(set, [*element])
+            });
+        let is_protected = first == DesiredTables::default() || !self.host.tables_lack(&first);
         if !is_protected {
-            let error = "nftables does not have the source ranges of its clients yet".to_owned();
+            let error = "nftables does not have its masquerading and source ranges yet".to_owned();
             self.record_failure(*key, error);
         }
         is_protected

@@ -404,20 +404,32 @@ async fn pain_44_a_virtual_server_of_a_mark_that_drifts_is_repaired() {
     assert_eq!(agent.save(), before);
 }
 
-/// Without the tables every client could connect to an address with source ranges.
+/// KP-SY-13: before the tables exist, every client could connect to an address with source ranges, and masqueraded
+/// clients would get replies from the endpoint's address. The cluster IP needs neither.
 #[tokio::test(start_paused = true)]
-async fn a_virtual_server_with_source_ranges_waits_for_the_tables() {
-    let shared = Shared::default();
-    shared.0.borrow_mut().table_refusals = Some(0);
-    let Object::Service(mut web) = everywhere("web", 1) else {
-        panic!("a Service")
-    };
-    web.source_ranges = Some(vec!["198.51.100.0/24".parse().unwrap()]);
-    let mut agent = started(&shared, vec![Object::Service(web), both("web", 1)]).await;
-    let restricted = format!("-A -t {OUTSIDE}:80 -s wrr");
-    assert!(!agent.save().contains(&restricted), "{:?}", agent.save());
+async fn an_external_virtual_server_waits_for_the_tables_that_it_needs() {
+    let ranges = [None, Some(vec!["198.51.100.0/24".parse().unwrap()])];
+    for (policy, ranges) in [
+        (TrafficPolicy::Cluster, ranges[0].clone()),
+        (TrafficPolicy::Cluster, ranges[1].clone()),
+        (TrafficPolicy::Local, ranges[1].clone()),
+    ] {
+        let shared = Shared::default();
+        shared.0.borrow_mut().table_refusals = Some(0);
+        let Object::Service(mut web) = everywhere("web", 1) else {
+            panic!("a Service")
+        };
+        web.external_traffic_policy = policy;
+        web.source_ranges = ranges;
+        let mut agent = started(&shared, vec![Object::Service(web), both("web", 1)]).await;
+        let [external, cluster_ip] =
+            [OUTSIDE, "10.96.0.1"].map(|address| format!("-A -t {address}:80 -s wrr"));
+        let saved = agent.save();
+        assert!(!saved.contains(&external), "{saved:?}");
+        assert!(saved.contains(&cluster_ip), "{saved:?}");
 
-    agent.world().table_refusals = None;
-    agent.settle(60_000).await;
-    assert!(agent.save().contains(&restricted), "{:?}", agent.save());
+        agent.world().table_refusals = None;
+        agent.settle(60_000).await;
+        assert!(agent.save().contains(&external), "{:?}", agent.save());
+    }
 }
