@@ -1,5 +1,6 @@
 //! Rule: a relative link in a document leads to a file in the tree, its anchor to a heading, and
-//! `docs/SUMMARY.md` lists every document under `docs`.
+//! `docs/SUMMARY.md` lists every document under `docs`. A document under `docs` links only to others, because the book
+//! has nothing else.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +48,11 @@ fn broken(tree: &Tree, document: &str, target: &str) -> Option<String> {
     if !tree.exists(&file) {
         return Some(format!(
             "the link `{target}` leads to {file}, which is not in the tree; correct the link or add the file"
+        ));
+    }
+    if document.starts_with("docs/") && !file.starts_with("docs/") {
+        return Some(format!(
+            "the link `{target}` leads out of the book; name the path as `{file}` instead"
         ));
     }
     let headings = markdown::anchors(tree.text(&file).unwrap_or_default());
@@ -102,12 +108,13 @@ mod tests {
             ("docs/SUMMARY.md", "[a](a.md)"),
             (
                 "docs/a.md",
-                "# Levels\n[up](../README.md) [out](https://example.com/x) [self](#levels)",
+                "# Levels\n[up](../README.md) [over](../docs/a.md) [out](https://example.com/x) [self](#levels)",
             ),
         ]);
         let problems = texts(&check(&tree));
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(problems.len(), 3, "{problems:?}");
         assert!(problems[0].contains("leads to docs/gone.md, which is not in the tree"));
         assert!(problems[1].contains("no heading for `#gone`; its anchors are: levels"));
+        assert!(problems[2].contains("leads out of the book; name the path as `README.md`"));
     }
 }
