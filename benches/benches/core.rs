@@ -22,6 +22,21 @@ fn everything(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Every Service with a node port, beside [`everything`]: the cost of each address of the node.
+fn node_ports(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("resolve 10,000 Services");
+    group.sample_size(10);
+    for (name, seen) in [
+        ("ClusterIP only", Seen::new(10_000, 10)),
+        ("node ports on 1 address", Seen::node_ports(10_000, 1)),
+        ("node ports on 2 addresses", Seen::node_ports(10_000, 2)),
+        ("node ports on 10 addresses", Seen::node_ports(10_000, 10)),
+    ] {
+        group.bench_function(name, |bencher| bencher.iter(|| seen.resolve()));
+    }
+    group.finish();
+}
+
 /// One Service, as after a change.
 fn one(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("resolve one Service");
@@ -83,5 +98,5 @@ fn weights(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, everything, one, weights);
+criterion_group!(benches, everything, node_ports, one, weights);
 criterion_main!(benches);

@@ -28,9 +28,18 @@ const MEASURED: &str = "--run";
 /// A case: its name, and the function that prepares its work.
 type Case = (&'static str, fn() -> Box<dyn Fn()>);
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 20] = [
     ("resolve everything: 1,000 Services of 10 endpoints", || {
         resolving(Seen::new(1_000, 10))
+    }),
+    ("... with node ports on 1 address", || {
+        resolving(Seen::node_ports(1_000, 1))
+    }),
+    ("... on 2 addresses", || {
+        resolving(Seen::node_ports(1_000, 2))
+    }),
+    ("... on 10 addresses", || {
+        resolving(Seen::node_ports(1_000, 10))
     }),
     ("resolve one Service of 10 endpoints", || {
         resolving(Seen::new(1, 10))

@@ -2,10 +2,14 @@
 
 use std::net::Ipv4Addr;
 
+use guest_wire::ServiceType;
+
 /// Kubernetes' default `--max-endpoints-per-slice`.
 pub const ENDPOINTS_PER_SLICE: usize = 100;
 /// The port every generated Service listens on.
 pub const SERVICE_PORT: u16 = 80;
+/// The node port of the first generated Service. 10,000 of them end below the ports of outgoing connections (32768).
+pub const FIRST_NODE_PORT: u16 = 20_000;
 /// The port every generated endpoint listens on.
 pub const ENDPOINT_PORT: u16 = 8080;
 /// Holds the ClusterIP of every generated Service.
@@ -19,6 +23,8 @@ const FIRST_CLUSTER_IP: u32 = u32::from_be_bytes([10, 96, 0, 16]);
 const FIRST_POD_IP: u32 = u32::from_be_bytes([10, 128, 0, 2]);
 /// First node address.
 const FIRST_NODE_IP: u32 = u32::from_be_bytes([172, 16, 0, 1]);
+/// First load balancer address, in the range for benchmarks (RFC 2544).
+const FIRST_LOAD_BALANCER_IP: u32 = u32::from_be_bytes([198, 18, 0, 1]);
 
 /// The fields that are printed for each object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +39,10 @@ pub enum Detail {
 /// The size and policy of a generated cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of Services; each has one ClusterIP and one TCP port, so one virtual server.
+    /// Number of Services; each has one ClusterIP and one TCP port.
     pub services: u32,
+    /// Their type. Types other than `ClusterIP` allow at most 45,535 Services.
+    pub service_type: ServiceType,
     /// Number of endpoints of each Service, all ready.
     pub endpoints: u32,
     /// Number of nodes; endpoints are spread over them pseudo-randomly. At least 1.
@@ -69,6 +77,10 @@ pub struct ServiceRecord {
     pub name: String,
     /// Its ClusterIP.
     pub cluster_ip: Ipv4Addr,
+    /// Its node port, if its type has one.
+    pub node_port: Option<u16>,
+    /// Its load balancer address, if its type has one.
+    pub load_balancer_ip: Option<Ipv4Addr>,
     /// Its endpoints; a caller may remove some before printing.
     pub endpoints: Vec<EndpointRecord>,
 }
@@ -89,6 +101,7 @@ impl Default for Shape {
     fn default() -> Self {
         Self {
             services: 1_000,
+            service_type: ServiceType::ClusterIp,
             endpoints: 10,
             nodes: 100,
             zones: 3,
@@ -114,9 +127,15 @@ impl Shape {
 
     /// Service number `index`, counted from 0.
     pub fn service(&self, index: u32) -> ServiceRecord {
+        let node_port = u16::try_from(u32::from(FIRST_NODE_PORT) + index).ok();
+        let load_balancer_ip = Ipv4Addr::from_bits(FIRST_LOAD_BALANCER_IP + index);
+        let service_type = self.service_type;
         ServiceRecord {
             name: format!("svc-{:05}", index + 1),
             cluster_ip: Ipv4Addr::from_bits(FIRST_CLUSTER_IP + index),
+            node_port: node_port.filter(|_| service_type != ServiceType::ClusterIp),
+            load_balancer_ip: (service_type == ServiceType::LoadBalancer)
+                .then_some(load_balancer_ip),
             endpoints: (0..self.endpoints)
                 .map(|nth| self.endpoint(index * self.endpoints + nth))
                 .collect(),

@@ -57,6 +57,8 @@ pub fn write_service(
     let ServiceRecord {
         name,
         cluster_ip,
+        node_port,
+        load_balancer_ip,
         endpoints,
     } = service;
     out.write_all(b"---\napiVersion: v1\nkind: Service\nmetadata:\n")?;
@@ -74,10 +76,23 @@ pub fn write_service(
     write!(
         out,
         "spec:\n  clusterIP: {cluster_ip}\n  clusterIPs:\n  - {cluster_ip}\n  internalTrafficPolicy: Cluster\n  \
-         ipFamilies:\n  - IPv4\n  ipFamilyPolicy: SingleStack\n  ports:\n  - name: http\n    port: {SERVICE_PORT}\n    \
-         protocol: TCP\n    targetPort: {ENDPOINT_PORT}\n  selector:\n    app: {name}\n  sessionAffinity: None\n  \
-         type: ClusterIP\n"
+         ipFamilies:\n  - IPv4\n  ipFamilyPolicy: SingleStack\n  ports:\n  - name: http\n"
     )?;
+    if let Some(port) = node_port {
+        writeln!(out, "    nodePort: {port}")?;
+    }
+    write!(
+        out,
+        "    port: {SERVICE_PORT}\n    protocol: TCP\n    targetPort: {ENDPOINT_PORT}\n  selector:\n    app: {name}\n  \
+         sessionAffinity: None\n  type: {}\n",
+        shape.service_type
+    )?;
+    if let Some(address) = load_balancer_ip {
+        write!(
+            out,
+            "status:\n  loadBalancer:\n    ingress:\n    - ip: {address}\n      ipMode: VIP\n"
+        )?;
+    }
     for (nth, endpoints) in endpoints.chunks(ENDPOINTS_PER_SLICE).enumerate() {
         write_slice(shape, name, nth, endpoints, out)?;
     }
@@ -153,6 +168,8 @@ fn write_identity(shape: &Shape, name: &str, out: &mut impl Write) -> io::Result
 
 #[cfg(test)]
 mod tests {
+    use guest_wire::ServiceType;
+
     use super::*;
 
     fn text(shape: &Shape) -> String {
@@ -193,6 +210,24 @@ mod tests {
         );
         assert_eq!(count("- addresses:"), 750);
         assert_eq!(count("    topology.ipvs-topo.io/weights: zone=80,*=20"), 3);
+    }
+
+    #[test]
+    fn each_service_has_the_frontends_of_its_type() {
+        let frontends = |service_type| {
+            let shape = Shape {
+                services: 2,
+                service_type,
+                ..Shape::default()
+            };
+            let text = text(&shape);
+            let count = |word: &str| text.matches(word).count();
+            assert_eq!(count(&format!("  type: {service_type}\n")), 2);
+            (count("    nodePort: 2000"), count("    - ip: 198.18.0."))
+        };
+        assert_eq!(frontends(ServiceType::ClusterIp), (0, 0));
+        assert_eq!(frontends(ServiceType::NodePort), (2, 0));
+        assert_eq!(frontends(ServiceType::LoadBalancer), (2, 2));
     }
 
     #[test]

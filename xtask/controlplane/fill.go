@@ -25,13 +25,16 @@ const (
 	probeAddress = "10.96.0.80"
 	// probeEndpoint is the first endpoint of `probe`.
 	probeEndpoint = "10.244.0.2"
+	// firstNodePort is the node port of `probe`; those of the other Services follow. 10,000 of them end below the ports
+	// of outgoing connections.
+	firstNodePort = 20000
 )
 
 // filling describes the cluster to create.
 type filling struct {
 	client              kubernetes.Interface
 	services, endpoints int
-	guest               string
+	serviceType, guest  string
 }
 
 // newFillCommand creates a cluster without kubelets: nodes, Services and EndpointSlices.
@@ -58,6 +61,7 @@ func newFillCommand() *cobra.Command {
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "whose cluster")
 	command.Flags().IntVar(&cluster.services, "services", 1000, "how many Services")
 	command.Flags().IntVar(&cluster.endpoints, "endpoints", 10, "how many endpoints each has")
+	command.Flags().StringVar(&cluster.serviceType, "type", "ClusterIP", "their type; every load balancer has an address")
 	command.Flags().StringVar(&cluster.guest, "guest", "10.0.2.15", "address of the node n0, which is measured")
 	return command
 }
@@ -72,7 +76,7 @@ func (cluster filling) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := cluster.service(ctx, "probe", probeAddress, []string{probeEndpoint}); err != nil {
+	if err := cluster.service(ctx, "probe", 0, probeAddress, []string{probeEndpoint}); err != nil {
 		return err
 	}
 	return inParallel(cluster.services, func(number int) error {
@@ -80,7 +84,7 @@ func (cluster filling) make(ctx context.Context) error {
 		for nth := range endpoints {
 			endpoints[nth] = podAddress(number*cluster.endpoints + nth)
 		}
-		return cluster.service(ctx, fmt.Sprintf("s-%05d", number), "", endpoints)
+		return cluster.service(ctx, fmt.Sprintf("s-%05d", number), number+1, "", endpoints)
 	})
 }
 
@@ -105,14 +109,28 @@ func (cluster filling) node(ctx context.Context, number int) error {
 	return err
 }
 
-// service creates a Service with one port, and the slice with its endpoints.
-func (cluster filling) service(ctx context.Context, name, address string, endpoints []string) error {
+// service creates a Service with one port, its nth node port and load balancer address if its type has them, and the
+// slice with its endpoints.
+func (cluster filling) service(ctx context.Context, name string, nth int, address string, endpoints []string) error {
+	port := core.ServicePort{Name: "http", Port: 80}
+	kind := core.ServiceType(cluster.serviceType)
+	if kind != core.ServiceTypeClusterIP {
+		port.NodePort = int32(firstNodePort + nth)
+	}
 	service := core.Service{
 		ObjectMeta: meta.ObjectMeta{Name: name, Namespace: fillNamespace},
-		Spec:       core.ServiceSpec{ClusterIP: address, Ports: []core.ServicePort{{Name: "http", Port: 80}}},
+		Spec:       core.ServiceSpec{ClusterIP: address, Type: kind, Ports: []core.ServicePort{port}},
 	}
-	if _, err := cluster.client.CoreV1().Services(fillNamespace).Create(ctx, &service, meta.CreateOptions{}); err != nil {
+	services := cluster.client.CoreV1().Services(fillNamespace)
+	made, err := services.Create(ctx, &service, meta.CreateOptions{})
+	if err != nil {
 		return err
+	}
+	if kind == core.ServiceTypeLoadBalancer {
+		made.Status.LoadBalancer.Ingress = []core.LoadBalancerIngress{{IP: loadBalancerAddress(nth + 1)}}
+		if _, err := services.UpdateStatus(ctx, made, meta.UpdateOptions{}); err != nil {
+			return err
+		}
 	}
 	slice := discovery.EndpointSlice{
 		ObjectMeta: meta.ObjectMeta{
@@ -130,7 +148,7 @@ func (cluster filling) service(ctx context.Context, name, address string, endpoi
 			Zone:       pointer(fmt.Sprintf("z%d", nth%fillNodes%3)),
 		})
 	}
-	_, err := cluster.client.DiscoveryV1().EndpointSlices(fillNamespace).Create(ctx, &slice, meta.CreateOptions{})
+	_, err = cluster.client.DiscoveryV1().EndpointSlices(fillNamespace).Create(ctx, &slice, meta.CreateOptions{})
 	return err
 }
 
@@ -139,6 +157,11 @@ func nodeName(number int) string { return fmt.Sprintf("n%d", number) }
 // podAddress is the nth address of 10.128.0.0/9.
 func podAddress(nth int) string {
 	return netip.AddrFrom4([4]byte{10, byte(128 + nth>>16), byte(nth >> 8), byte(nth)}).String()
+}
+
+// loadBalancerAddress is an address of 198.18.0.0/15, the range for benchmarks (RFC 2544).
+func loadBalancerAddress(nth int) string {
+	return netip.AddrFrom4([4]byte{198, 18, byte(nth >> 8), byte(nth)}).String()
 }
 
 // inParallel calls work for 0 to count-1 and returns the first error.

@@ -1,11 +1,13 @@
 //! Inputs for the benches of decisions.
 
 use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use benches::{Shape, write_cluster};
 use cluster::source::{Options, read_text};
+use guest_wire::ServiceType;
 use topology_core::model::{
     CAPACITY_LABEL, Drain, DrainScope, EndpointSlice, HardServices, Node, ObjectName, OnLastDomain,
     Protocol, Service, ServicePort, SlicePort,
@@ -29,14 +31,30 @@ pub(crate) struct Seen {
 impl Seen {
     /// Creates a number of Services with a number of endpoints each.
     pub(crate) fn new(services: u32, endpoints: u32) -> Self {
-        let shape = Shape {
+        Self::of(&Shape {
             services,
             endpoints,
             weights: Some(WEIGHTS.to_owned()),
             ..Shape::default()
-        };
+        })
+    }
+
+    /// Creates a number of Services of 10 endpoints with node ports, seen from a node with a number of addresses.
+    pub(crate) fn node_ports(services: u32, addresses: u8) -> Self {
+        let mut seen = Self::of(&Shape {
+            services,
+            service_type: ServiceType::NodePort,
+            weights: Some(WEIGHTS.to_owned()),
+            ..Shape::default()
+        });
+        let address = |number| IpAddr::from(Ipv4Addr::new(172, 16, 0, number));
+        seen.me.node_port_addresses = Arc::new((1..=addresses).map(address).collect());
+        seen
+    }
+
+    fn of(shape: &Shape) -> Self {
         let mut text = Vec::new();
-        let written = write_cluster(&shape, &mut text);
+        let written = write_cluster(shape, &mut text);
         let loaded = written.map(|()| read_text("generated", &text, &Options::default()));
         let snapshot = match loaded {
             Ok(Ok(loaded)) => loaded.snapshot,

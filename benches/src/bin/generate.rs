@@ -7,14 +7,23 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use benches::{Detail, Shape, write_cluster, write_folder};
 use clap::Parser;
+use guest_wire::ServiceType;
 
 /// Write a generated cluster as Kubernetes YAML: the same arguments give the same bytes.
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Args {
-    /// Number of Services; each is one virtual server.
+    /// Number of Services, each with one port.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     services: u32,
+    /// The type of the Services; every load balancer has an address.
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        value_enum,
+        default_value = "ClusterIP"
+    )]
+    service_type: ServiceType,
     /// Number of endpoints of each Service.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=5_000))]
     endpoints: u32,
@@ -45,6 +54,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let shape = Shape {
         services: args.services,
+        service_type: args.service_type,
         endpoints: args.endpoints,
         nodes: args.nodes,
         zones: args.zones,

@@ -37,6 +37,8 @@ mod time;
 mod viewpoint;
 mod work;
 
+use std::net::IpAddr;
+
 use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
@@ -48,9 +50,9 @@ pub use stages::{STAGES, Stage};
 pub use viewpoint::Viewpoint;
 
 use crate::model::{Family, Frontend, FrontendKind, ObjectName, Service};
+use crate::scheduler::Scheduler;
 use crate::snapshot::{FrontendKey, Snapshot};
 use crate::virtual_server::VirtualServerKey;
-use candidates::Candidate;
 use drains::Drains;
 use port_view::{OutsideClients, PortView};
 use stages::TOGETHER;
@@ -67,6 +69,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let mut keys = FxHashSet::default();
     for port in &service.ports {
         let mut split = Vec::new();
+        let first = resolution.servers.len();
         for frontend in me.frontends(service) {
             let Some(number) = frontend.port_of(port) else {
                 continue;
@@ -86,7 +89,11 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 resolution.findings.push(view.finding(kind));
                 continue;
             }
-            view.resolve(&mut resolution);
+            let earlier = resolution.servers.get(first..).unwrap_or_default();
+            match view.same_decision(earlier).cloned() {
+                Some(earlier) => view.repeat(earlier, &mut resolution),
+                None => view.resolve(&mut resolution),
+            }
             resolution.findings.extend(view.claimed_by_node());
             keys.insert(view.key());
             if service.splits_clients() && frontend.kind.is_external() {
@@ -233,14 +240,43 @@ impl PortView<'_> {
         }
     }
 
+    /// An earlier virtual server of the port whose decision holds for this frontend too. A decision depends on the
+    /// frontend by its family, its traffic policy and its memory, and under `dh` by its address.
+    fn same_decision<'r>(&self, earlier: &'r [ResolvedServer]) -> Option<&'r ResolvedServer> {
+        let memory = |key| self.me.memory.of(&self.service.name, key);
+        let own = self.key();
+        earlier.iter().find(|resolved| {
+            let server = &resolved.server;
+            let policy = self.traffic_policy_of(resolved.kind);
+            server.key.family() == self.family()
+                && policy == self.traffic_policy()
+                && server.scheduler != Scheduler::Dh
+                && memory(&server.key) == memory(&own)
+        })
+    }
+
+    /// Resolves as the `earlier` virtual server with the same decision.
+    fn repeat(&self, mut earlier: ResolvedServer, resolution: &mut Resolution) {
+        let endpoints = earlier.decision.endpoints.iter();
+        let refused = endpoints.filter(|endpoint| endpoint.reason == Reason::BadAddress);
+        let findings = refused.map(|endpoint| self.bad_endpoint(endpoint.address));
+        resolution.findings.extend(findings);
+        earlier.server.key = self.key();
+        earlier.kind = self.frontend.kind;
+        earlier.clients = self.clients();
+        resolution.servers.push(earlier);
+    }
+
+    fn bad_endpoint(&self, address: IpAddr) -> Finding {
+        let problem = candidates::unusable(address, self.family()).unwrap_or_default();
+        self.finding(FindingKind::BadEndpoint { address, problem })
+    }
+
     fn resolve(&self, resolution: &mut Resolution) {
         let candidates = candidates::collect(self);
-        for Candidate { endpoint, .. } in &candidates.refused {
-            let address = endpoint.address;
-            let problem = candidates::unusable(address, self.family()).unwrap_or_default();
-            let kind = FindingKind::BadEndpoint { address, problem };
-            resolution.findings.push(self.finding(kind));
-        }
+        let refused = candidates.refused.iter();
+        let findings = refused.map(|candidate| self.bad_endpoint(candidate.endpoint.address));
+        resolution.findings.extend(findings);
         let mut choice = source::choose(self);
         let drains = Drains::find(self, choice.policy(), &candidates.accepted);
         choice

@@ -44,6 +44,12 @@ enum BenchCommand {
     Proxy(proxy::ProxyArgs),
     /// Replace endpoints on request; runs on the host.
     Roll(proxy::RollArgs),
+    /// Send every byte back, as a pod.
+    Echo(proxy::EchoArgs),
+    /// Measure how fast an address answers, as a client.
+    Path(proxy::PathArgs),
+    /// Measure the longest time without an answer, as a client.
+    Stall(proxy::StallArgs),
 }
 
 /// Runs one command and prints its readings to standard output as JSON.
@@ -58,6 +64,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         BenchCommand::Replace(args) => print_json(&args.replace()?),
         BenchCommand::Proxy(args) => proxy::measure(args),
         BenchCommand::Roll(args) => args.run(),
+        BenchCommand::Echo(args) => args.run(),
+        BenchCommand::Path(args) => print_json(&args.run()?),
+        BenchCommand::Stall(args) => print_json(&args.run()?),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use guest_wire::ProxyKind;
+use guest_wire::{ProxyKind, ServiceType};
 use testbed::paths;
 use testbed::vm::kernel;
 use testbed::vm::machine::GuestClock;
@@ -21,6 +21,18 @@ pub(crate) struct Args {
     /// Compare with kube-proxy on a real API server, instead of with the bare kernel.
     #[arg(long)]
     pub(super) kubernetes: bool,
+    /// With --kubernetes: the type of every Service.
+    #[arg(
+        long,
+        value_name = "TYPE",
+        value_enum,
+        default_value = "ClusterIP",
+        default_value_if("traffic", "true", "LoadBalancer")
+    )]
+    pub(super) service_type: ServiceType,
+    /// With --kubernetes: also measure connections and packets through a cluster IP and a node port.
+    #[arg(long, requires = "kubernetes")]
+    pub(super) traffic: bool,
     /// Measure what an agent receives in an hour of heartbeats of this number of Nodes, read from the Nodes and from the map.
     #[arg(long, value_name = "COUNT", conflicts_with = "kubernetes")]
     pub(super) nodes: Option<u64>,

@@ -3,14 +3,15 @@
 mod guest;
 mod svg;
 mod table;
+mod traffic;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
-use anyhow::Context as _;
-use guest_wire::ProxyKind;
+use anyhow::{Context as _, ensure};
 use guest_wire::report::ProxyReport;
+use guest_wire::{ProxyKind, ServiceType};
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
@@ -50,7 +51,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let picture = svg::draw(&comparison.readings, &title)?;
     fs::write(args.out.join("bench-kubernetes.svg"), picture)?;
     anstream::println!("{title}\n\n{}", table::table(&comparison.readings));
+    if let Some(table) = traffic::table(&comparison.readings) {
+        anstream::println!("{table}");
+    }
     let mut missed = table::missed(&comparison.readings);
+    missed.extend(traffic::missed(&comparison.readings));
     missed.extend(comparison.unmeasured);
     for sentence in &missed {
         anstream::println!("missed: {sentence}");
@@ -66,6 +71,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
+    ensure!(
+        !args.traffic || args.service_type != ServiceType::ClusterIp,
+        "--traffic goes through a node port: use --service-type NodePort or LoadBalancer"
+    );
     let machines = Machines::open()?;
     let kernel = machines.kernel(args.kernel)?;
     let programs = guest::programs(&machines)?;
@@ -73,17 +82,19 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
     for services in &args.sizes {
         let plane = ScopedControlPlane::start(Version::Newest)?;
         define(&plane)?;
-        fill(&plane, *services)?;
+        fill(&plane, *services, args.service_type)?;
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
         let roller = HostServer::open(&mut guest::roller(&programs, api.port, *services)?)?;
         for kind in &args.proxies {
             let run = guest::GuestRun {
                 kind: *kind,
                 services: *services,
+                service_type: args.service_type,
                 changes: args.changes.min(guest::max_changes(*kind)),
                 api: api.port,
-                roller: (*kind == ProxyKind::IpvsTopo && args.churn > 0).then_some(roller.port),
-                churn: args.churn,
+                roller: roller.port,
+                traffic: args.traffic,
+                churn: (*kind == ProxyKind::IpvsTopo && args.churn > 0).then_some(args.churn),
                 limit: args.limit,
             };
             match run.run(&machines, &kernel, &plane, &programs) {
@@ -127,13 +138,18 @@ fn define(plane: &ScopedControlPlane) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fill(plane: &ScopedControlPlane, services: u32) -> anyhow::Result<()> {
+fn fill(
+    plane: &ScopedControlPlane,
+    services: u32,
+    service_type: ServiceType,
+) -> anyhow::Result<()> {
     let step = ProgressLine::begin(format!(
-        "creating {services} Services of {ENDPOINTS} endpoints"
+        "creating {services} Services of type {service_type} with {ENDPOINTS} endpoints"
     ));
     let mut fill = plane.part("fill");
     fill.arg("--kubeconfig").arg(plane.kubeconfig());
     fill.arg(format!("--services={services}"))
+        .arg(format!("--type={service_type}"))
         .arg(format!("--endpoints={ENDPOINTS}"));
     testbed::vm::command::output(&mut fill)?;
     step.done("");

@@ -3,7 +3,9 @@
 use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 use owo_colors::{AnsiColors, OwoColorize as _};
 
+use super::kubernetes::outside::Visit;
 use crate::thousands::thousands;
+use testbed::lab::OUTSIDE;
 
 /// Characters of the bar for all connections: for one client, and for several clients beside each other.
 const BAR: (usize, usize) = (40, 8);
@@ -225,6 +227,42 @@ pub(super) fn command_output(what: &str, command: &str, text: &str) -> String {
     format!("\n{}\n{}", heading.bold().underline(), text.trim_end())
 }
 
+/// The line below the visits.
+pub(super) const WITHOUT_KUBE_PROXY: &str = "\nkube-proxy: looked for its process, nftables tables, iptables chains and \
+     IP sets on every node";
+
+/// Formats a table of connections from outside of the cluster.
+pub(super) fn visits(visits: &[Visit]) -> String {
+    let heading = format!("From outside of the cluster, {OUTSIDE}, to the server on n1");
+    let header = format!(
+        "  {:<8} {:<14} {:<20} {:<4} {:>8}  {}",
+        "POLICY", "ADDRESS", "", "NODE", "ANSWERS", "THE SERVER SAW"
+    );
+    let mut lines = vec![
+        format!("\n{}", heading.bold().underline()),
+        header.dimmed().to_string(),
+    ];
+    lines.extend(visits.iter().map(visit));
+    lines.join("\n")
+}
+
+fn visit(visit: &Visit) -> String {
+    let counts = &visit.counts;
+    let answers = format!("{} of {}", counts.requests - counts.failed, counts.requests);
+    let seen = match visit.seen()[..] {
+        [] => "nothing: no endpoint on this node".to_owned(),
+        [OUTSIDE] => format!("{OUTSIDE}, the client"),
+        ref others => format!("{}, the node", others.join(", ")),
+    };
+    format!(
+        "  {:<8} {:<14} {:<20} {:<4} {answers:>8}  {seen}",
+        visit.policy,
+        visit.kind,
+        visit.target.to_string(),
+        visit.node
+    )
+}
+
 /// Formats a failed check.
 pub(super) fn failure(text: &str) -> String {
     format!("{} {text}", "MISS".red().bold())
@@ -248,7 +286,16 @@ pub(super) fn next_steps(change: &str, look: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kubernetes::outside::tests as outside;
     use super::*;
+
+    #[test]
+    fn a_visit_says_whose_address_the_server_saw() {
+        let seen = |address| visit(&outside::visit(address, None));
+        assert!(seen(Some(OUTSIDE)).ends_with("2 of 2  192.0.2.1, the client"));
+        assert!(seen(Some("192.0.2.12")).ends_with("2 of 2  192.0.2.12, the node"));
+        assert!(seen(None).ends_with("0 of 2  nothing: no endpoint on this node"));
+    }
 
     #[test]
     fn a_bar_is_as_long_as_its_share() {

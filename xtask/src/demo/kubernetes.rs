@@ -2,6 +2,7 @@
 //! three nodes.
 
 mod cluster;
+pub(super) mod outside;
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -14,6 +15,7 @@ use guest_wire::{ClusterChange, Distribution, LoadSummary, RequestCounts, View};
 use super::draw;
 use super::verify::{Expectations, Verifier};
 use cluster::{Cluster, LoadClient, Table};
+use outside::Outsider;
 use testbed::lab::{API_SERVER, NODES, RunningLab};
 use testbed::paths;
 use testbed::vm::command::output;
@@ -155,6 +157,14 @@ impl<'a> Demo<'a> {
             |_, now| weights(now).len() == PODS,
         )?;
         self.command_outputs()?;
+        let visits = Outsider::prepare(self.cluster)?.visit_all()?;
+        anstream::println!("{}", draw::visits(&visits));
+        self.verifier.visits(visits);
+        for node in NODES {
+            let parts = self.cluster.kube_proxy_parts(node)?;
+            self.verifier.kube_proxy_parts(node, parts);
+        }
+        anstream::println!("{}", draw::WITHOUT_KUBE_PROXY);
         Ok(self.verifier)
     }
 

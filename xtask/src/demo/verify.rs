@@ -2,6 +2,8 @@
 
 use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 
+use super::kubernetes::outside::Visit;
+
 /// Tolerance of a real server's hits, as a share of all connections. 1,000 connections are eight scheduler cycles of
 /// 120, and 40 more, in which the heaviest server gets 16 to 40 connections instead of 32, depending on the cursor.
 const TOLERANCE: f64 = 0.02;
@@ -25,6 +27,9 @@ pub(super) struct Verifier {
     distributions: Vec<Vec<Distribution>>,
     changes: Vec<ClusterChange>,
     command_outputs: Vec<String>,
+    visits: Vec<Visit>,
+    /// The parts of kube-proxy on each node.
+    kube_proxy_parts: Vec<(&'static str, Vec<String>)>,
 }
 
 /// A check: the text of its failure, and whether it holds.
@@ -40,6 +45,8 @@ impl Verifier {
             distributions: Vec::new(),
             changes: Vec::new(),
             command_outputs: Vec::new(),
+            visits: Vec::new(),
+            kube_proxy_parts: Vec::new(),
         }
     }
 
@@ -53,6 +60,14 @@ impl Verifier {
 
     pub(super) fn command_output(&mut self, text: String) {
         self.command_outputs.push(text);
+    }
+
+    pub(super) fn visits(&mut self, visits: Vec<Visit>) {
+        self.visits.extend(visits);
+    }
+
+    pub(super) fn kube_proxy_parts(&mut self, node: &'static str, parts: Vec<String>) {
+        self.kube_proxy_parts.push((node, parts));
     }
 
     /// Returns the text of every failed check.
@@ -99,6 +114,12 @@ impl Verifier {
         for change in &self.changes {
             checks.extend(self.change_checks(change));
         }
+        checks.extend(self.visits.iter().map(visit_check));
+        let nodes = self.kube_proxy_parts.iter();
+        checks.extend(nodes.map(|(node, parts)| Check {
+            text: format!("{node} has parts of kube-proxy: {}", parts.join(", ")),
+            holds: parts.is_empty(),
+        }));
         checks
     }
 
@@ -169,6 +190,30 @@ impl Verifier {
     }
 }
 
+fn visit_check(visit: &Visit) -> Check {
+    let Visit {
+        policy,
+        kind,
+        target,
+        counts,
+        expected,
+        ..
+    } = visit;
+    let expected = expected.map_or_else(
+        || "no answer".to_owned(),
+        |address| format!("{address} as the client"),
+    );
+    Check {
+        text: format!(
+            "{policy}, {kind} {target}: {} of {} answered, and the server saw {:?}; expected: {expected}",
+            counts.requests - counts.failed,
+            counts.requests,
+            visit.seen()
+        ),
+        holds: visit.is_as_expected(),
+    }
+}
+
 fn no_failure(load: &LoadSummary, when: &str) -> Check {
     Check {
         text: format!(
@@ -208,6 +253,7 @@ fn weights_of(distribution: &Distribution) -> Vec<(&str, Option<u32>)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kubernetes::outside::tests::visit;
     use super::*;
 
     fn load(requests: u64, failed: u64) -> LoadSummary {
@@ -311,6 +357,25 @@ mod tests {
             hits: 0,
         });
         assert_eq!(verifier.failures(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_wrong_source_address_and_a_part_of_kube_proxy_are_found() {
+        let mut right = verifier(RIGHT, QUICK);
+        let client = Some("192.0.2.1");
+        right.visits(vec![visit(client, client)]);
+        right.kube_proxy_parts("n1", Vec::new());
+        assert_eq!(right.failures(), Vec::<String>::new());
+        right.visits(vec![visit(Some("192.0.2.12"), client)]);
+        right.kube_proxy_parts("n2", vec!["KUBE-LOOP-BACK".to_owned()]);
+        assert_eq!(
+            right.failures(),
+            [
+                "Local, node port 192.0.2.11:30080: 2 of 2 answered, and the server saw [\"192.0.2.12\"]; \
+                 expected: 192.0.2.1 as the client",
+                "n2 has parts of kube-proxy: KUBE-LOOP-BACK",
+            ]
+        );
     }
 
     #[test]

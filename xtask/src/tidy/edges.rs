@@ -193,6 +193,7 @@ const CRATE_RULES: &[CrateRule] = &[
         package: "benches",
         inside: &[
             "cluster",
+            "guest-wire",
             "ipvs-netlink",
             "kube-io",
             "netlink-pipeline",

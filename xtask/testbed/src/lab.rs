@@ -14,6 +14,8 @@ mod remote;
 mod root;
 mod up;
 
+use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
@@ -22,10 +24,12 @@ use anyhow::bail;
 use crate::controlplane::Version;
 use crate::controlplane::folder::VARIABLE as CONTROLPLANE_FOLDER;
 use crate::controlplane::suite::{self, Suite};
+use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
 use folder::Folder;
 use network::Network;
+pub use network::OUTSIDE;
 pub use node::NODES;
 
 /// The `ConfigMap` with the API server's address for agents; the tests in the lab read it too.
@@ -155,6 +159,18 @@ impl RunningLab {
     /// Returns a command that runs the shell lines of its standard input on a node.
     pub fn session(&self, node: &str) -> anyhow::Result<Command> {
         remote::session(&self.folder, node)
+    }
+
+    /// Returns a command that runs `program` outside of the cluster, at [`OUTSIDE`].
+    pub fn outside(&self, program: impl AsRef<OsStr>) -> anyhow::Result<Command> {
+        Ok(Network::of(&self.folder.state()?.holder).command(program))
+    }
+
+    /// Routes `address` from outside of the cluster to a node, as a load balancer does.
+    pub fn route(&self, address: IpAddr, node: IpAddr) -> anyhow::Result<()> {
+        let network = Network::of(&self.folder.state()?.holder);
+        let route = (node.to_string(), address.to_string());
+        network.route(&Machines::open()?.tools, &[route])
     }
 
     /// Keeps it running after this process.

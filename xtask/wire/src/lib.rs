@@ -13,6 +13,7 @@ pub mod proc_ip_vs;
 mod proxy;
 pub mod report;
 mod request_counts;
+mod service_type;
 mod view;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use demo::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 pub use proxy::ProxyKind;
 pub use request_counts::RequestCounts;
+pub use service_type::ServiceType;
 pub use view::{Endpoint, View};
 
 /// The first byte of a record: RS of RFC 7464.

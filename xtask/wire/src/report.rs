@@ -2,7 +2,13 @@
 //!
 //! Durations are in seconds unless a name says otherwise. Repeated measurements keep all their readings.
 
+mod traffic;
+
 use serde::{Deserialize, Serialize};
+
+pub use traffic::{PathReading, Stall, Traffic};
+
+use crate::ServiceType;
 
 /// The readings of `guest bench all`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,6 +115,9 @@ pub struct ProxyReport {
     pub name: String,
     /// Number of Services.
     pub services: u32,
+    /// Their type.
+    #[serde(default)]
+    pub service_type: ServiceType,
     /// Number of endpoints of each.
     pub endpoints: u32,
     /// From the start of the process until an empty kernel holds every Service.
@@ -123,6 +132,9 @@ pub struct ProxyReport {
     pub requests: f64,
     /// Bytes to and from the API server in that time, with TLS and TCP.
     pub bytes: u64,
+    /// Traffic, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// Rolling updates, if they were measured.
     pub churn: Option<Churn>,
 }

@@ -53,13 +53,19 @@ impl PortView<'_> {
     /// The traffic policy for the clients. Inside clients of an external frontend get endpoints on any node
     /// (`externalTrafficPolicy` is about outside clients only).
     pub(super) const fn traffic_policy(&self) -> TrafficPolicy {
-        match (&self.outside, self.frontend.kind) {
-            (Some(_), _) => self.service.external_traffic_policy,
-            (None, FrontendKind::ClusterIp) => self.service.internal_traffic_policy,
-            (
-                None,
-                FrontendKind::NodePort | FrontendKind::ExternalIp | FrontendKind::LoadBalancer,
-            ) => TrafficPolicy::Cluster,
+        match &self.outside {
+            Some(_) => self.service.external_traffic_policy,
+            None => self.traffic_policy_of(self.frontend.kind),
+        }
+    }
+
+    /// The traffic policy for the inside clients of a frontend of this kind.
+    pub(super) const fn traffic_policy_of(&self, kind: FrontendKind) -> TrafficPolicy {
+        match kind {
+            FrontendKind::ClusterIp => self.service.internal_traffic_policy,
+            FrontendKind::NodePort | FrontendKind::ExternalIp | FrontendKind::LoadBalancer => {
+                TrafficPolicy::Cluster
+            }
         }
     }
 

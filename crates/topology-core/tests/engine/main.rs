@@ -27,6 +27,8 @@ mod precedence;
 mod resolution;
 mod restarts;
 #[cfg(test)]
+mod same_decision;
+#[cfg(test)]
 mod schedulers;
 #[cfg(test)]
 mod shares;

@@ -6,20 +6,23 @@ mod immediate_delete;
 mod probe;
 mod roll;
 mod running;
+mod traffic;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use guest_wire::report::{ProxyChange, ProxyReport};
-use guest_wire::{ProxyKind, Record};
+use guest_wire::{ProxyKind, Record, ServiceType};
 
 pub(crate) use self::immediate_delete::ReplaceArgs;
 pub(crate) use self::roll::RollArgs;
+pub(crate) use self::traffic::{EchoArgs, PathArgs, StallArgs};
 
 use self::api::Api;
 use self::probe::Probe;
 use self::running::RunningProxy;
+use self::traffic::TrafficBench;
 use crate::output::{log, print_record};
 
 /// `guest bench proxy`.
@@ -40,12 +43,18 @@ pub(crate) struct ProxyArgs {
     /// Number of Services in the cluster, without the probed one.
     #[arg(long)]
     services: u32,
+    /// Their type.
+    #[arg(long, value_enum, default_value_t)]
+    service_type: ServiceType,
     /// Number of endpoints of each Service.
     #[arg(long, default_value_t = 10)]
     endpoints: u32,
     /// Number of times that one endpoint is replaced.
     #[arg(long, default_value_t = 5)]
     changes: u32,
+    /// Measure traffic through the proxy; needs Services with node ports.
+    #[arg(long, requires = "roller")]
+    traffic: bool,
     /// Seconds of rolling updates of 1,000 endpoints a second.
     #[arg(long, requires = "roller")]
     churn: Option<u64>,
@@ -56,66 +65,81 @@ pub(crate) struct ProxyArgs {
 
 /// Measures one proxy and prints its readings as one record.
 pub(crate) fn measure(args: &ProxyArgs) -> Result<()> {
-    let mut probe = Probe::prepare(Api::new(args.api))?;
-    let traffic = probe::bytes_on_the_wire()?;
-    let begin = Instant::now();
-    let proxy = RunningProxy::start(args.kind, &args.binary, &args.kubeconfig)?;
-    let start = begin.elapsed();
-    proxy.check(args.services, args.endpoints)?;
-    proxy.settle()?;
-    let bytes = probe::bytes_on_the_wire()? - traffic;
-    log(&format!("{}: started in {start:.2?}", args.kind.name()));
-    let requests = running::requests()?;
-    let memory = proxy.memory()?;
-    let changes = (0..args.changes)
-        .map(|_| change(&mut probe, &proxy))
-        .collect::<Result<_>>()?;
-    drop(proxy);
-    let begin = Instant::now();
-    let proxy = RunningProxy::start(args.kind, &args.binary, &args.kubeconfig)?;
-    let restart = begin.elapsed();
-    log(&format!("restarted in {restart:.2?}"));
-    proxy.check(args.services, args.endpoints)?;
-    if args.changes > 0 {
-        // The first change of this process runs code that the emulator has already translated for the one before.
-        proxy.settle()?;
-        change(&mut probe, &proxy)?;
+    let mut probe = Probe::prepare(Api::new(args.api), args.service_type)?;
+    let traffic = args.traffic.then(TrafficBench::prepare).transpose()?;
+    let mut report = args.start(&mut probe, traffic)?;
+    args.restart(&mut probe, &mut report)?;
+    print_record(&Record::Proxy(Box::new(report)))
+}
+
+impl ProxyArgs {
+    /// Measures the first start, and what the proxy does after it.
+    fn start(&self, probe: &mut Probe, traffic: Option<TrafficBench>) -> Result<ProxyReport> {
+        let before = probe::bytes_on_the_wire()?;
+        let (proxy, start) = self.run()?;
+        let bytes = probe::bytes_on_the_wire()? - before;
+        log(&format!("{}: started in {start:.2?}", self.kind.name()));
+        let requests = running::requests()?;
+        let memory = proxy.memory()?;
+        let changes = (0..self.changes)
+            .map(|_| change(probe, &proxy))
+            .collect::<Result<_>>()?;
+        let traffic = match (traffic, self.roller) {
+            (Some(bench), Some(roller)) => {
+                Some(bench.measure(Api::new(self.api), &proxy, roller, self.endpoints)?)
+            }
+            _ => None,
+        };
+        Ok(ProxyReport {
+            name: self.kind.name().to_owned(),
+            services: self.services,
+            service_type: self.service_type,
+            endpoints: self.endpoints,
+            start: start.as_secs_f64(),
+            restart: 0.0,
+            changes,
+            memory,
+            requests,
+            bytes,
+            traffic,
+            churn: None,
+        })
     }
-    let mut churn = match (args.churn, args.roller) {
-        (Some(seconds), Some(roller)) => {
-            let duration = Duration::from_secs(seconds);
-            Some(churn::run(
-                args.endpoints,
-                &mut probe,
-                &proxy,
-                roller,
-                duration,
-            )?)
+
+    /// Measures a restart, and rolling updates after it.
+    fn restart(&self, probe: &mut Probe, report: &mut ProxyReport) -> Result<()> {
+        let (proxy, restart) = self.run()?;
+        log(&format!("restarted in {restart:.2?}"));
+        report.restart = restart.as_secs_f64();
+        if self.changes > 0 {
+            // The first change of this process runs code that the emulator has already translated for the one before.
+            change(probe, &proxy)?;
         }
-        _ => None,
-    };
-    drop(proxy);
-    if let Some(churn) = &mut churn {
+        let (Some(seconds), Some(roller)) = (self.churn, self.roller) else {
+            return Ok(());
+        };
+        let duration = Duration::from_secs(seconds);
+        let mut churn = churn::run(self.endpoints, probe, &proxy, roller, duration)?;
+        drop(proxy);
         churn.immediate_delete =
-            immediate_delete::measure(args.services, args.endpoints, churn.changes)?;
+            immediate_delete::measure(self.services, self.endpoints, churn.changes)?;
         log(&format!(
             "churn: a bare loop that deletes at once needs {:.1} s of CPU for it",
             churn.immediate_delete
         ));
+        report.churn = Some(churn);
+        Ok(())
     }
-    let report = ProxyReport {
-        name: args.kind.name().to_owned(),
-        services: args.services,
-        endpoints: args.endpoints,
-        start: start.as_secs_f64(),
-        restart: restart.as_secs_f64(),
-        changes,
-        memory,
-        requests,
-        bytes,
-        churn,
-    };
-    print_record(&Record::Proxy(Box::new(report)))
+
+    /// Starts the proxy, and waits until it is idle. Returns how long it took to program everything.
+    fn run(&self) -> Result<(RunningProxy, Duration)> {
+        let begin = Instant::now();
+        let proxy = RunningProxy::start(self.kind, &self.binary, &self.kubeconfig)?;
+        let elapsed = begin.elapsed();
+        proxy.check(self.services, self.service_type, self.endpoints)?;
+        proxy.settle()?;
+        Ok((proxy, elapsed))
+    }
 }
 
 /// Replaces the probed endpoint and waits until new connections reach the new one and the proxy is idle again.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use guest_wire::report::ProxyReport;
-use guest_wire::{ProxyKind, Record};
+use guest_wire::{ProxyKind, Record, ServiceType};
 
 use crate::bench::listen::listen;
 use testbed::controlplane::{FROM_GUEST, ScopedControlPlane};
@@ -44,11 +44,8 @@ pub(super) fn programs(machines: &Machines) -> anyhow::Result<Vec<Addition>> {
 
 /// Returns the command that replaces endpoints. It runs on the host, with the same program as in the guest.
 pub(super) fn roller(programs: &[Addition], api: u16, services: u32) -> anyhow::Result<Command> {
-    let mut guests = programs.iter().filter_map(|addition| match addition {
-        Addition::Program { path, from } if path == "usr/bin/guest" => Some(from),
-        _ => None,
-    });
-    let mut roller = Command::new(guests.next().context("the guests hold no `guest`")?);
+    let guest = build::program(programs, "usr/bin/guest");
+    let mut roller = Command::new(guest.context("the guests hold no `guest`")?);
     roller
         .args(["bench", "roll", "--api", &format!("127.0.0.1:{api}")])
         .args(["--services", &services.to_string()])
@@ -68,13 +65,16 @@ pub(super) fn max_changes(kind: ProxyKind) -> u32 {
 pub(super) struct GuestRun {
     pub(super) kind: ProxyKind,
     pub(super) services: u32,
+    pub(super) service_type: ServiceType,
     pub(super) changes: u32,
     /// The host's port through which the guest writes to the API server without TLS and token.
     pub(super) api: u16,
-    /// The host's port of `guest bench roll`, if rolling updates are measured.
-    pub(super) roller: Option<u16>,
-    /// Seconds of rolling updates.
-    pub(super) churn: u64,
+    /// The host's port of `guest bench roll`.
+    pub(super) roller: u16,
+    /// Whether traffic is measured.
+    pub(super) traffic: bool,
+    /// Seconds of rolling updates, if these are measured.
+    pub(super) churn: Option<u64>,
     /// Time limit in minutes.
     pub(super) limit: u64,
 }
@@ -140,13 +140,22 @@ impl GuestRun {
 
     fn job(&self) -> String {
         let (name, binary) = self.names();
-        let churn = self.roller.map_or_else(String::new, |port| {
-            format!(" --churn {} --roller {FROM_GUEST}:{port}", self.churn)
-        });
+        let Self {
+            services,
+            service_type,
+            changes,
+            api,
+            roller,
+            ..
+        } = self;
+        let traffic = if self.traffic { " --traffic" } else { "" };
+        let churn = self
+            .churn
+            .map_or_else(String::new, |seconds| format!(" --churn {seconds}"));
         format!(
             "modprobe virtio_net\nexec guest bench proxy {name} --binary {binary} --kubeconfig /kubeconfig \
-             --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {}{churn}\n",
-            self.api, self.services, ENDPOINTS, self.changes
+             --api {FROM_GUEST}:{api} --roller {FROM_GUEST}:{roller} --services {services} \
+             --service-type {service_type} --endpoints {ENDPOINTS} --changes {changes}{traffic}{churn}\n"
         )
     }
 }

@@ -4,8 +4,7 @@ use std::fmt::{Error, Write as _};
 
 use guest_wire::report::ProxyReport;
 
-use super::table::{ROWS, Row};
-use crate::thousands::thousands;
+use super::table::{ROWS, Row, size};
 
 /// Width of the picture.
 const WIDTH: f64 = 980.0;
@@ -39,7 +38,9 @@ pub(super) fn draw(readings: &[ProxyReport], title: &str) -> Result<String, Erro
          <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#ffffff\"/>\n\
          <text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"600\">{} Services: shorter is better; logarithmic: a sixth of the width is ten \
          times as much</text>\n<text x=\"16\" y=\"46\" fill=\"#57606a\">{title}</text>",
-        thousands(largest.unwrap_or_default())
+        proxies
+            .first()
+            .map_or_else(String::new, |proxy| size(proxy))
     )?;
     let mut top = TOP;
     for row in &ROWS {

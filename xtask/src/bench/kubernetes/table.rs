@@ -1,18 +1,19 @@
 //! Compares the readings with those of the agent, and with targets.
 
+use guest_wire::ServiceType;
 use guest_wire::report::{Churn, ProxyChange, ProxyReport};
 
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
 
 /// The agent's name.
-const OURS: &str = "ipvs-topo";
+pub(super) const OURS: &str = "ipvs-topo";
 
 /// The names of the proxies that it is compared with.
-const BASELINES: [&str; 2] = ["kube-proxy ipvs", "kube-proxy nftables"];
+pub(super) const BASELINES: [&str; 2] = ["kube-proxy ipvs", "kube-proxy nftables"];
 
 /// A cell without a reading.
-const NOTHING: &str = "-";
+pub(super) const NOTHING: &str = "-";
 
 /// The cluster size of the targets.
 const TARGET_SIZE: u32 = 10_000;
@@ -78,22 +79,31 @@ pub(super) fn table(readings: &[ProxyReport]) -> String {
     for services in sizes {
         rows.extend(ROWS.iter().map(|row| row.cells(readings, services)));
         let ours = find(readings, OURS, services);
-        rows.extend(ours.and_then(|ours| Some(rolling(services, ours.churn.as_ref()?))));
+        rows.extend(ours.and_then(|ours| Some(rolling(ours, ours.churn.as_ref()?))));
     }
     aligned(&rows)
 }
 
+/// Returns the number of Services, with their type unless that is the usual one.
+pub(super) fn size(report: &ProxyReport) -> String {
+    let services = thousands(report.services);
+    match report.service_type {
+        ServiceType::ClusterIp => services,
+        other => format!("{services} {other}"),
+    }
+}
+
 /// Returns the row about rolling updates.
-fn rolling(services: u32, churn: &Churn) -> Vec<String> {
+fn rolling(report: &ProxyReport, churn: &Churn) -> Vec<String> {
     let figure = format!("{:.0} endpoints/s for {:.0} s", rate(churn), churn.seconds);
-    let ours = format!(
+    let used_text = format!(
         "{:.1} % of a core ({:.1} by the guest's clock), a bare loop that deletes at once {:.1}; lag {:.3} s",
         share(churn, used(churn)),
         share(churn, churn.cpu),
         share(churn, churn.immediate_delete),
         worst_lag(churn)
     );
-    let mut cells = vec![thousands(services), figure, ours];
+    let mut cells = vec![size(report), figure, used_text];
     cells.resize(7, NOTHING.to_owned());
     cells
 }
@@ -169,7 +179,9 @@ impl Row {
         let cell = |proxy: Option<&ProxyReport>| {
             proxy.map_or(NOTHING.to_owned(), |proxy| self.cell(proxy))
         };
-        let mut cells = vec![thousands(services), self.name.to_owned(), cell(ours)];
+        let any = readings.iter().find(|proxy| proxy.services == services);
+        let size = any.map_or_else(String::new, size);
+        let mut cells = vec![size, self.name.to_owned(), cell(ours)];
         for name in BASELINES {
             let proxy = find(readings, name, services);
             let ratio = proxy
@@ -206,7 +218,11 @@ impl Row {
     }
 }
 
-fn find<'a>(readings: &'a [ProxyReport], name: &str, services: u32) -> Option<&'a ProxyReport> {
+pub(super) fn find<'a>(
+    readings: &'a [ProxyReport],
+    name: &str,
+    services: u32,
+) -> Option<&'a ProxyReport> {
     readings
         .iter()
         .find(|proxy| proxy.name == name && proxy.services == services)
@@ -236,6 +252,7 @@ mod tests {
         ProxyReport {
             name: name.to_owned(),
             services: TARGET_SIZE,
+            service_type: ServiceType::ClusterIp,
             endpoints: 10,
             start: factor,
             restart: factor,
@@ -249,6 +266,7 @@ mod tests {
             },
             requests: factor,
             bytes: 1_000 + u64::from(factor > 1.0),
+            traffic: None,
             churn: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -16,6 +16,13 @@ const RATE: &str = "20";
 
 /// The path of the agent's program on a node, in the file system of its container.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
+
+/// Prints each part of kube-proxy that a node runs or holds: its process, its nftables tables, its chains of iptables
+/// (kubelet has others with the prefix `KUBE-`) and its IP sets.
+const KUBE_PROXY_PARTS: &str = "pidof kube-proxy && echo a process; \
+     nft list tables | grep -w kube-proxy; \
+     { iptables-save; ip6tables-save; } 2>/dev/null | grep -E '^:KUBE-(SERVICES|NODEPORTS|PROXY)'; \
+     ipset list -n 2>/dev/null | grep '^KUBE-'; true";
 
 /// Real servers by their address.
 pub(super) type Table = BTreeMap<SocketAddr, RealServer>;
@@ -66,6 +73,18 @@ impl Cluster {
     pub(super) fn table(&self, node: &str, target: SocketAddr) -> anyhow::Result<Table> {
         let text = self.lab.output(node, "cat /proc/net/ip_vs")?;
         Ok(proc_ip_vs::parse(&text, target))
+    }
+
+    /// Returns the address of `node`.
+    pub(super) fn node_address(&self, node: &str) -> anyhow::Result<IpAddr> {
+        let column = "-o=jsonpath={.status.addresses[?(@.type==\"InternalIP\")].address}";
+        Ok(self.kubectl(&["get", "node", node, column])?.parse()?)
+    }
+
+    /// Lists the parts of kube-proxy on `node`.
+    pub(super) fn kube_proxy_parts(&self, node: &str) -> anyhow::Result<Vec<String>> {
+        let parts = self.lab.output(node, KUBE_PROXY_PARTS)?;
+        Ok(parts.lines().map(str::to_owned).collect())
     }
 
     /// Asks the agent of `node` for the Service's virtual server.

@@ -23,6 +23,9 @@ const SERVICE_ADDRESS: &str = "10.96.0.1";
 /// The range of API server ports: below the ephemeral ports, so that the API server finds its port free after a restart.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
+/// The range of node ports without kubelets: `fill` needs 10,000 and more.
+const NODE_PORT_RANGE: &str = "16000-32767";
+
 /// The controllers that need kubelets, or treat nodes without one as dead.
 const NEED_KUBELETS: &str = "-node-lifecycle-controller,-taint-eviction-controller,\
      -persistentvolume-attach-detach-controller,-persistentvolume-binder-controller";
@@ -160,7 +163,9 @@ impl ControlPlaneConfig {
             format!("--advertise-address={}", self.advertised),
             format!("--service-cluster-ip-range={SERVICE_RANGES}"),
         ]);
-        if !self.nodes.is_empty() {
+        if self.nodes.is_empty() {
+            flags.push(format!("--service-node-port-range={NODE_PORT_RANGE}"));
+        } else {
             flags.extend(owned(&[
                 "--kubelet-client-certificate=kubelet-client.crt",
                 "--kubelet-client-key=kubelet-client.key",

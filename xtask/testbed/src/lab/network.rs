@@ -16,7 +16,7 @@ use crate::controlplane::process::Process;
 use crate::vm::tools::Tools;
 
 /// The address of the namespace itself on the bridge: the nodes' router and the API server.
-pub(super) const OUTSIDE: &str = "192.0.2.1";
+pub const OUTSIDE: &str = "192.0.2.1";
 
 /// Limit for the holder to enter its namespace.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -76,12 +76,8 @@ impl Network {
         command
     }
 
-    /// Routes each pod CIDR to its node.
-    pub(super) fn route_pods(
-        &self,
-        tools: &Tools,
-        ranges: &[(String, String)],
-    ) -> anyhow::Result<()> {
+    /// Routes addresses to nodes: each entry has a node's address and a range.
+    pub(super) fn route(&self, tools: &Tools, ranges: &[(String, String)]) -> anyhow::Result<()> {
         let routes = ranges
             .iter()
             .map(|(node, range)| format!("route replace {range} via {node}\n"));

@@ -81,5 +81,5 @@ fn start_nodes(
         node::turn_on(folder, name)?;
     }
     let up = nodes::wait_until_ready(folder, &NODES, &BTreeMap::default())?;
-    network.route_pods(&machines.tools, &nodes::pod_ranges(up))
+    network.route(&machines.tools, &nodes::pod_ranges(up))
 }

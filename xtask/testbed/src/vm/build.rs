@@ -1,6 +1,7 @@
 //! Builds the programs and tests that run in guests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -28,6 +29,14 @@ const PROGRAMS: [&str; 2] = ["cli", "guest"];
 /// Builds the agent and `guest` for `usr/bin`, and adds the examples.
 pub fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
     some_programs(&PROGRAMS, profile)
+}
+
+/// Returns the file on this machine of the program that a guest has at `path`.
+pub fn program<'a>(programs: &'a [Addition], path: &str) -> Option<&'a Path> {
+    programs.iter().find_map(|addition| match addition {
+        Addition::Program { path: to, from } if to == path => Some(from.as_path()),
+        _ => None,
+    })
 }
 
 /// Builds the programs of the packages `names`.

@@ -4,18 +4,25 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use guest_wire::ServiceType;
 
 use super::api::Api;
 use crate::child::KillOnDrop;
 
-/// The cluster IP and port of the Service, as `kubernetes fill` creates it.
-const SERVICE: &str = "10.96.0.80:80";
+/// The Service and its slice, as `kubernetes fill` creates them.
+pub(crate) const SERVICE: &str = "probe";
+/// Its cluster IP.
+pub(crate) const CLUSTER_IP: SocketAddr = address([10, 96, 0, 80], 80);
+/// Its node port at this node's address, if its type has one.
+pub(crate) const NODE_PORT: SocketAddr = address([10, 0, 2, 15], 20_000);
+/// Its load balancer address, if its type has one.
+const LOAD_BALANCER: SocketAddr = address([198, 18, 0, 1], 80);
 /// The two addresses between which its endpoint moves.
 const ADDRESSES: [&str; 2] = ["10.244.0.2", "10.244.0.3"];
 /// The guest's network card.
@@ -42,7 +49,8 @@ ip -n pod route add default via 10.244.0.1
 
 pub(crate) struct Probe {
     api: Api,
-    service: SocketAddr,
+    /// Where clients reach the Service.
+    frontends: Vec<SocketAddr>,
     /// The endpoint's address, and the address to which it moves next.
     addresses: [&'static str; 2],
     _servers: Vec<KillOnDrop>,
@@ -50,7 +58,7 @@ pub(crate) struct Probe {
 
 impl Probe {
     /// Configures the network, starts a server at both addresses, and moves the endpoint to the first.
-    pub(crate) fn prepare(api: Api) -> Result<Self> {
+    pub(crate) fn prepare(api: Api, service_type: ServiceType) -> Result<Self> {
         let status = Command::new("sh").args(["-ec", SCRIPT]).status()?;
         ensure!(status.success(), "the network cannot be prepared");
         let servers = ADDRESSES
@@ -58,38 +66,50 @@ impl Probe {
             .map(start_server)
             .collect::<Result<_>>()?;
         let [first, _] = ADDRESSES;
-        api.set_endpoints("probe", &[first.to_owned()])?;
+        api.set_endpoints(SERVICE, &[first.to_owned()])?;
+        let frontends = match service_type {
+            ServiceType::ClusterIp => vec![CLUSTER_IP],
+            ServiceType::NodePort => vec![CLUSTER_IP, NODE_PORT],
+            ServiceType::LoadBalancer => vec![CLUSTER_IP, NODE_PORT, LOAD_BALANCER],
+        };
         Ok(Self {
             api,
-            service: SERVICE.parse()?,
+            frontends,
             addresses: ADDRESSES,
             _servers: servers,
         })
     }
 
-    /// Moves the endpoint and returns the time from the API server's answer until a new connection reaches it.
+    /// Moves the endpoint and returns the time from the API server's answer until new connections to every frontend
+    /// reach it.
     pub(crate) fn flip(&mut self) -> Result<Duration> {
         self.addresses.reverse();
         let [address, _] = self.addresses;
-        self.api.set_endpoints("probe", &[address.to_owned()])?;
+        self.api.set_endpoints(SERVICE, &[address.to_owned()])?;
         let begin = Instant::now();
-        while self.answer().as_deref() != Some(address) {
-            if begin.elapsed() > LIMIT {
-                bail!("new connections did not reach {address} within {LIMIT:?}");
+        for frontend in &self.frontends {
+            while answer(*frontend).as_deref() != Some(address) {
+                if begin.elapsed() > LIMIT {
+                    bail!("connections to {frontend} did not reach {address} within {LIMIT:?}");
+                }
+                sleep(PAUSE);
             }
-            sleep(PAUSE);
         }
         Ok(begin.elapsed())
     }
+}
 
-    /// Returns the address that answers a new connection.
-    fn answer(&self) -> Option<String> {
-        let mut stream = TcpStream::connect_timeout(&self.service, Duration::from_secs(1)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer.trim().to_owned())
-    }
+/// Returns the address that answers a new connection to `frontend`.
+fn answer(frontend: SocketAddr) -> Option<String> {
+    let mut stream = TcpStream::connect_timeout(&frontend, Duration::from_secs(1)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer.trim().to_owned())
+}
+
+const fn address([a, b, c, d]: [u8; 4], port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), port)
 }
 
 /// Starts a server in the pod that answers with its own address.

@@ -31,48 +31,56 @@ pub(crate) struct RollArgs {
     endpoints: u32,
 }
 
+/// What has been written since the start.
+#[derive(Default)]
+struct Written {
+    /// Number of slices.
+    slices: AtomicU32,
+    /// The number of the next change. It continues over requests, because repeated changes would change nothing.
+    next: AtomicU32,
+}
+
 impl RollArgs {
     /// Serves until it is killed.
     pub(crate) fn run(&self) -> Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         crate::output::print(&listener.local_addr()?.to_string())?;
+        let written = Written::default();
         for client in listener.incoming() {
-            self.answer(client?)?;
+            self.answer(client?, &written)?;
         }
         Ok(())
     }
 
-    fn answer(&self, mut client: TcpStream) -> Result<()> {
+    fn answer(&self, mut client: TcpStream, written: &Written) -> Result<()> {
         let mut seconds = String::new();
         BufReader::new(&client).read_line(&mut seconds)?;
         let end = Instant::now() + Duration::from_secs(seconds.trim().parse()?);
-        let changes = self.write_until(end)?;
+        let changes = self.write_until(end, written)?;
         writeln!(client, "{changes}")?;
         Ok(())
     }
 
-    fn write_until(&self, end: Instant) -> Result<u32> {
-        let written = AtomicU32::new(0);
+    fn write_until(&self, end: Instant, written: &Written) -> Result<u32> {
+        let before = written.slices.load(Ordering::Relaxed);
+        let first = written.next.load(Ordering::Relaxed);
         thread::scope(|scope| {
             let writers: Vec<_> = (0..WRITERS)
-                .map(|nth| {
-                    let written = &written;
-                    scope.spawn(move || self.write(nth, end, written))
-                })
+                .map(|nth| scope.spawn(move || self.write(first, nth, end, written)))
                 .collect();
             for writer in writers {
                 writer.join().ok().context("a writer panicked")??;
             }
-            Ok(written.load(Ordering::Relaxed))
+            Ok(written.slices.load(Ordering::Relaxed) - before)
         })
     }
 
-    /// Writes every `WRITERS`th change when it is due.
-    fn write(&self, nth: u32, end: Instant, written: &AtomicU32) -> Result<()> {
+    /// Writes every `WRITERS`th change from `first + nth` on when it is due.
+    fn write(&self, first: u32, nth: u32, end: Instant, written: &Written) -> Result<()> {
         let api = Api::new(self.api);
         let pause = Duration::from_secs(1) * self.endpoints * WRITERS / RATE;
         let mut due = Instant::now() + pause * nth / WRITERS;
-        let mut change = nth;
+        let mut change = first + nth;
         while due < end {
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let service = change % self.services;
@@ -82,7 +90,8 @@ impl RollArgs {
                 .map(|nth| address(service * self.endpoints + nth, round).to_string())
                 .collect();
             api.set_endpoints(&format!("s-{service:05}"), &addresses)?;
-            written.fetch_add(1, Ordering::Relaxed);
+            written.slices.fetch_add(1, Ordering::Relaxed);
+            written.next.fetch_max(change + 1, Ordering::Relaxed);
             change += WRITERS;
             due += pause;
         }

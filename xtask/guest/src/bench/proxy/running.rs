@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use guest_wire::ProxyKind;
 use guest_wire::report::ResidentMemory;
+use guest_wire::{ProxyKind, ServiceType};
 
 use crate::bench::{process, scrape};
 use crate::child::KillOnDrop;
@@ -18,8 +18,10 @@ use crate::output;
 const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10249);
 const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10256);
 const LOG: &str = "/tmp/proxy.log";
-/// kube-proxy's ipvs mode may need most of an hour for 10,000 Services under emulation.
-const LIMIT: Duration = Duration::from_secs(4200);
+/// Where node ports are served: only at the address towards the API server, or each proxy would select others.
+const NODE_PORT_ADDRESSES: &str = "--nodeport-addresses=10.0.2.0/24";
+/// kube-proxy's ipvs mode may need more than an hour for 10,000 load balancers under emulation.
+const LIMIT: Duration = Duration::from_secs(7200);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval of progress lines during a start; counting entries costs a second or two of the measured time.
 const PROGRESS: Duration = Duration::from_secs(180);
@@ -33,7 +35,8 @@ fn command(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Command {
     let mode = match kind {
         ProxyKind::IpvsTopo => {
             command
-                .args(["agent", "--node-name", "n0", "--kubeconfig"])
+                .args(["agent", "--node-name", "n0", NODE_PORT_ADDRESSES])
+                .arg("--kubeconfig")
                 .arg(kubeconfig);
             return command;
         }
@@ -45,13 +48,14 @@ fn command(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Command {
             "kube-proxy",
             "--hostname-override=n0",
             "--conntrack-max-per-core=0",
+            NODE_PORT_ADDRESSES,
         ])
         .arg(format!("--proxy-mode={mode}"))
         .arg(format!("--kubeconfig={}", kubeconfig.display()));
     command
 }
 
-/// Counts the Services (nftables) or real servers in the kernel.
+/// Counts the addresses of Services (nftables) or real servers in the kernel.
 fn entries(kind: ProxyKind) -> Result<usize> {
     match kind {
         ProxyKind::Nftables => {
@@ -125,11 +129,20 @@ impl RunningProxy {
     }
 
     /// Fails unless the kernel holds every Service and endpoint of the cluster.
-    pub(crate) fn check(&self, services: u32, endpoints: u32) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        services: u32,
+        service_type: ServiceType,
+        endpoints: u32,
+    ) -> Result<()> {
         let found = entries(self.kind)?;
-        let wanted = match self.kind {
-            ProxyKind::Nftables => services,
-            ProxyKind::IpvsTopo | ProxyKind::Ipvs => services * endpoints,
+        let wanted = match (self.kind, service_type) {
+            // Node ports are in another map.
+            (ProxyKind::Nftables, ServiceType::LoadBalancer) => 2 * services,
+            (ProxyKind::Nftables, _) => services,
+            (ProxyKind::IpvsTopo | ProxyKind::Ipvs, _) => {
+                services * service_type.frontends() * endpoints
+            }
         };
         ensure!(
             found >= usize::try_from(wanted)?,
