@@ -3,6 +3,7 @@
 
 pub mod cargo;
 pub mod controlplane;
+mod go;
 pub mod image;
 pub mod lab;
 pub mod paths;
