@@ -4,7 +4,9 @@
 
 mod bench;
 mod book;
+mod cluster;
 mod codegen;
+mod conformance;
 mod demo;
 mod picture;
 mod test;
@@ -40,6 +42,8 @@ enum XtaskCommand {
     Image(image::Args),
     /// Run a real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
     Lab(lab::Args),
+    /// Run Kubernetes' own end-to-end tests of the network in the lab, with the agents or with kube-proxy.
+    Conformance(conformance::Args),
     /// Build the pages of `docs` as a website, and check its links.
     Book(book::Args),
     /// Draw terminal output from standard input as an SVG.
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         XtaskCommand::Controlplane(args) => controlplane::run(&args),
         XtaskCommand::Image(args) => image::run(&args),
         XtaskCommand::Lab(args) => lab::run(&args),
+        XtaskCommand::Conformance(args) => conformance::run(&args),
         XtaskCommand::Book(args) => book::run(&args),
         XtaskCommand::Picture(args) => picture::run(&args),
         XtaskCommand::Codegen(args) => codegen::run(&args),

@@ -16,8 +16,7 @@ use super::draw;
 use super::verify::{Expectations, Verifier};
 use cluster::{Cluster, LoadClient, Table};
 use outside::Outsider;
-use testbed::lab::{API_SERVER, NODES, RunningLab};
-use testbed::paths;
+use testbed::lab::{NODES, RunningLab};
 use testbed::vm::command::output;
 use testbed::vm::progress::ProgressLine;
 
@@ -141,7 +140,7 @@ impl<'a> Demo<'a> {
             "Zone z2 gets a new pod",
             |cluster| {
                 scale(cluster, "1")?;
-                rollout(cluster, SHOP, "deployment/cart-z2")
+                crate::cluster::roll_out(&cluster.lab, SHOP, "deployment/cart-z2")
             },
             |_, now| weights(now).len() == PODS,
         )?;
@@ -306,38 +305,25 @@ impl<'a> Demo<'a> {
     }
 }
 
-/// Applies the manifests of this project, then the shop, and waits until every pod is ready.
+/// Applies the unchanged manifests of this project, then the shop, and waits until every pod is ready.
 fn install(cluster: &Cluster) -> anyhow::Result<()> {
-    let step = ProgressLine::begin("kubectl apply -k manifests/base");
-    let base = paths::root().join("manifests/base");
-    let namespace = base.join("namespace.yaml");
-    cluster.kubectl(&["apply", "-f", &namespace.to_string_lossy()])?;
-    cluster.kubectl_with(API_SERVER, &["apply", "-f", "-"])?;
-    cluster.kubectl(&["apply", "-k", &base.to_string_lossy()])?;
+    crate::cluster::install(&cluster.lab, crate::cluster::BASE)?;
     let mut shop = include_str!("kubernetes/shop.yaml").to_owned();
     for zone in ["z1", "z2", "z3"] {
         shop.push_str(&include_str!("kubernetes/cart.yaml").replace("ZONE", zone));
     }
     let shop = shop.replace("VERSION", env!("CARGO_PKG_VERSION"));
     cluster.kubectl_with(&shop, &["apply", "-f", "-"])?;
-    step.done("");
-    for (namespace, what) in [
-        (SYSTEM, "daemonset/ipvs-topo-agent"),
-        (SYSTEM, "deployment/ipvs-topo-controller"),
-        (SHOP, "daemonset/client"),
-        (SHOP, "deployment/cart-z1"),
-        (SHOP, "deployment/cart-z2"),
-        (SHOP, "deployment/cart-z3"),
+    crate::cluster::wait_for_agents(&cluster.lab)?;
+    for what in [
+        "daemonset/client",
+        "deployment/cart-z1",
+        "deployment/cart-z2",
+        "deployment/cart-z3",
     ] {
-        let step = ProgressLine::begin(format!("waiting for {what}"));
-        rollout(cluster, namespace, what)?;
-        step.done("");
+        crate::cluster::wait_for(&cluster.lab, SHOP, what)?;
     }
     Ok(())
-}
-
-fn rollout(cluster: &Cluster, namespace: &str, what: &str) -> anyhow::Result<String> {
-    cluster.kubectl(&["rollout", "status", namespace, what, "--timeout=600s"])
 }
 
 fn scale(cluster: &Cluster, replicas: &str) -> anyhow::Result<String> {

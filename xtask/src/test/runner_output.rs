@@ -3,7 +3,7 @@
 use testbed::TestCounts;
 
 /// Adds up the lines of a runner: `test result:` lines of libtest, and lines that are nothing but
-/// `N passed, N failed`. An indented line is a quotation and does not count.
+/// `N passed, N failed` or `N of N passed`. An indented line is a quotation and does not count.
 ///
 /// An ignored test counts as failed: a test that does not run proves nothing. A runner that exits with failure without
 /// naming a failed test counts as one failure (it did not build, or crashed), and so does one that ran no test.
@@ -33,8 +33,16 @@ fn libtest(line: &str) -> Option<TestCounts> {
     })
 }
 
-/// `12 passed, 0 failed`
+/// `12 passed, 0 failed`, or `12 of 12 passed`
 fn closing(line: &str) -> Option<TestCounts> {
+    if let Some((passed, all)) = line
+        .strip_suffix(" passed")
+        .and_then(|line| line.split_once(" of "))
+    {
+        let passed = passed.parse().ok()?;
+        let failed = all.parse::<usize>().ok()?.checked_sub(passed)?;
+        return Some(TestCounts { passed, failed });
+    }
     let (passed, failed) = line.split_once(" passed, ")?;
     Some(TestCounts {
         passed: passed.parse().ok()?,
@@ -70,6 +78,8 @@ mod tests {
         let quoted = "    5 passed, 5 failed\n12 passed, 1 failed";
         assert_eq!(count(quoted, false), counts(12, 1));
         assert_eq!(count("so far 12 passed, 0 failed here", true), counts(0, 1));
+        assert_eq!(count("11 of 12 passed", false), counts(11, 1));
+        assert_eq!(count("so far 12 of 12 passed", true), counts(0, 1));
     }
 
     #[test]

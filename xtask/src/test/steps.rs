@@ -7,6 +7,7 @@ use super::run::{CommandResult, run};
 use super::step_result::StepResult;
 use super::times::{self, Timed};
 use super::{browser, deny, failures, fuzz, machete, runner_output, semver};
+use crate::conformance::FAST;
 use crate::tools;
 use testbed::TestCounts;
 use testbed::vm::suite::LONG;
@@ -206,6 +207,13 @@ pub(super) const ALL: &[TestStep] = &[
         run: |scope| lab("oldest", scope),
     },
     TestStep {
+        name: "conformance",
+        purpose: "Kubernetes' own end-to-end tests of the network, in the lab",
+        scope: Scope::All,
+        concurrency: Concurrency::Exclusive,
+        run: conformance,
+    },
+    TestStep {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
         scope: Scope::Gate,
@@ -383,6 +391,17 @@ fn lab(version: &str, scope: Scope) -> StepResult {
             "--skip",
             "two_proxies",
         ]);
+    }
+    runner(command)
+}
+
+/// Runs upstream's tests. The gate runs a few fast ones.
+fn conformance(scope: Scope) -> StepResult {
+    let mut command = xtask(&["conformance"]);
+    if scope == Scope::Gate {
+        for regex in FAST {
+            command.args(["--focus", regex]);
+        }
     }
     runner(command)
 }

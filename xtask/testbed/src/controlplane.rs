@@ -2,7 +2,6 @@
 
 pub(crate) mod config;
 pub(crate) mod folder;
-mod go;
 pub(crate) mod parts;
 pub(crate) mod process;
 pub(crate) mod program;

@@ -6,8 +6,9 @@
 mod archive;
 mod component;
 mod contents;
-mod nft;
+mod debian;
 mod sbom;
+mod test_images;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,9 @@ use crate::vm::Machines;
 use crate::vm::build::{self, Profile};
 use crate::vm::image::Addition;
 use crate::vm::progress::ProgressLine;
+use crate::vm::tools::{SUITE, Tools};
 use contents::Contents;
+pub(crate) use test_images::{DnsServer, TestImages, write_test_images};
 
 /// Options of `cargo xtask image`.
 #[derive(clap::Args)]
@@ -110,7 +113,8 @@ pub(crate) fn write_all(folder: &Path, profile: Profile) -> anyhow::Result<Vec<P
         let step = ProgressLine::begin(format!("writing the image {}", image.name));
         let mut contents = contents_of(image, &programs)?;
         if image.nft {
-            nft::add(&mut contents, &machines)?;
+            let tools = Tools::of(&machines.store, "image-nftables", SUITE, &["nftables"])?;
+            debian::add(&mut contents, &tools, &["nft"])?;
         }
         let archive = archive::write(&contents, folder)?;
         step.done(&format!("({:.1} MB)", megabytes(&archive)?));
@@ -126,7 +130,7 @@ fn contents_of(image: &Image, programs: &[Addition]) -> anyhow::Result<Contents>
         _ => None,
     });
     let file = file.with_context(|| format!("cargo built no {}", image.program))?;
-    let mut contents = Contents::new(image.name, &format!("/{path}"), image.arguments);
+    let mut contents = Contents::new(image.name, &format!("/{path}"), image.arguments).ours();
     contents.program(&path, fs::read(file)?);
     contents.components = sbom::crates(image.package)?;
     ensure!(

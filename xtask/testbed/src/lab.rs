@@ -6,6 +6,7 @@
 mod disk;
 mod folder;
 mod import;
+mod load_balancer;
 mod network;
 mod node;
 mod nodes;
@@ -17,6 +18,7 @@ mod up;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::bail;
@@ -31,6 +33,7 @@ use folder::Folder;
 use network::Network;
 pub use network::OUTSIDE;
 pub use node::NODES;
+use up::Plan;
 
 /// The `ConfigMap` with the API server's address for agents; the tests in the lab read it too.
 pub const API_SERVER: &str = include_str!("lab/api-server.yaml");
@@ -97,6 +100,8 @@ enum What {
         /// The node's name.
         node: String,
     },
+    /// Give Services of type LoadBalancer an address and a route, until the lab ends.
+    LoadBalancer,
 }
 
 /// Runs `cargo xtask lab`.
@@ -107,7 +112,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             kernel,
             version,
             profile,
-        } => up::up(&folder, *version, *kernel, *profile)?,
+        } => {
+            let plan = Plan {
+                kernel: *kernel,
+                profile: *profile,
+                ..Plan::of_test(*version)
+            };
+            up::up(&folder, &plan)?;
+        }
         What::Test { version, suite } => return test(&Folder::of_test()?, *version, suite),
         What::Down => folder.end()?,
         What::Status => status(&folder)?,
@@ -123,6 +135,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         What::Stop { node } => node::turn_off(running(&folder)?, node)?,
         What::Start { node } => nodes::start(running(&folder)?, node)?,
+        What::LoadBalancer => load_balancer::run(running(&folder)?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -141,14 +154,38 @@ impl RunningLab {
 
     /// Starts a lab that the next command removes when this process has exited.
     pub fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts such a lab with more images on its nodes.
+    pub fn start_with(images: &[PathBuf]) -> anyhow::Result<Self> {
         let folder = Folder::of_test()?;
-        up::up(&folder, Version::Newest, None, Profile::Guest)?;
+        let plan = Plan {
+            images,
+            ..Plan::of_test(Version::Newest)
+        };
+        up::up(&folder, &plan)?;
         Ok(Self { folder })
     }
 
     /// Returns kubectl with the administrator's kubeconfig.
     pub fn kubectl(&self) -> anyhow::Result<Command> {
         self.folder.controlplane().kubectl()
+    }
+
+    /// Returns the administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.controlplane().kubeconfig()
+    }
+
+    /// Returns the program that contains every part of Kubernetes, kubectl included.
+    pub fn kubernetes(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.folder.controlplane().state()?.program)
+    }
+
+    /// Returns a command that runs `program` beside the nodes, outside the cluster.
+    pub fn outside(&self, program: &Path) -> anyhow::Result<Command> {
+        Ok(Network::of(&self.folder.state()?.holder).command(program))
     }
 
     /// Runs a shell line on a node and returns its output.
@@ -185,7 +222,7 @@ impl RunningLab {
 
 fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
-    up::up(folder, version, None, Profile::Guest)?;
+    up::up(folder, &Plan::of_test(version))?;
     let controlplane = folder.controlplane();
     let launch = Network::of(&folder.state()?.holder).launch().join(" ");
     let environment = [

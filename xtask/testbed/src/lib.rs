@@ -3,6 +3,8 @@
 
 pub mod cargo;
 pub mod controlplane;
+pub mod e2e;
+mod go;
 pub mod image;
 pub mod lab;
 pub mod paths;

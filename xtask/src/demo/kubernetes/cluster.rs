@@ -5,10 +5,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use guest_wire::proc_ip_vs::{self, RealServer};
 use guest_wire::{RequestCounts, View};
 
+use crate::cluster;
 use testbed::lab::RunningLab;
 
 /// Connections per second of each client during a change.
@@ -40,21 +41,7 @@ impl Cluster {
 
     /// Runs kubectl with `input` on its standard input.
     pub(super) fn kubectl_with(&self, input: &str, words: &[&str]) -> anyhow::Result<String> {
-        let mut child = self
-            .lab
-            .kubectl()?
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let mut stdin = child.stdin.take().context("no input")?;
-        stdin.write_all(input.as_bytes())?;
-        drop(stdin);
-        let done = child.wait_with_output()?;
-        let said = String::from_utf8_lossy(&done.stderr);
-        ensure!(done.status.success(), "kubectl {}: {said}", words.join(" "));
-        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+        cluster::kubectl(&self.lab, input, words)
     }
 
     /// Returns the metadata field `column` of the running pod on `node` that `app` selects in `namespace`.

@@ -13,9 +13,6 @@ use tar::{Builder, EntryType, Header};
 use super::contents::{Contents, LayerEntry};
 use super::sbom;
 
-/// The registry part of the image names.
-const HOME: &str = "ipvs-topo.io";
-
 /// The path of the list of components in the image.
 const SBOM: &str = "usr/share/ipvs-topo/sbom.cdx.json";
 
@@ -24,10 +21,16 @@ pub(super) fn write(contents: &Contents, folder: &Path) -> anyhow::Result<PathBu
     let sbom = serde_json::to_vec_pretty(&sbom::document(contents))?;
     let mut contents = contents.clone();
     contents.text(SBOM, sbom.clone());
-    let file = folder.join(format!("{}.oci.tar", contents.name));
-    std::fs::write(&file, bytes(&contents)?)
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    let file = write_image(&contents, folder)?;
     std::fs::write(folder.join(format!("{}.cdx.json", contents.name)), sbom)?;
+    Ok(file)
+}
+
+/// Writes the image alone into `folder`, and returns the archive.
+pub(super) fn write_image(contents: &Contents, folder: &Path) -> anyhow::Result<PathBuf> {
+    let file = folder.join(format!("{}.oci.tar", contents.name));
+    std::fs::write(&file, bytes(contents)?)
+        .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
 }
 
@@ -43,19 +46,21 @@ fn bytes(contents: &Contents) -> anyhow::Result<Vec<u8>> {
         "layers": [descriptor("application/vnd.oci.image.layer.v1.tar", &layer_digest, &layer)],
     }))?;
     let manifest_digest = digest(&manifest)?;
-    let version = env!("CARGO_PKG_VERSION");
-    let index = serde_json::to_vec(&json!({
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": [{
+    let names = contents.references.iter().map(|reference| {
+        json!({
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "digest": format!("sha256:{manifest_digest}"),
             "size": manifest.len(),
             "annotations": {
-                "io.containerd.image.name": format!("{HOME}/{}:{version}", contents.name),
-                "org.opencontainers.image.ref.name": version,
+                "io.containerd.image.name": reference,
+                "org.opencontainers.image.ref.name": tag(reference),
             },
-        }],
+        })
+    });
+    let index = serde_json::to_vec(&json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": names.collect::<Vec<_>>(),
     }))?;
     let mut archive = Tar::new();
     archive.folder("blobs")?;
@@ -81,15 +86,16 @@ fn configuration(contents: &Contents, layer: &str) -> Value {
             "Cmd": contents.arguments,
             "Env": ["PATH=/usr/bin"],
             "WorkingDir": "/",
-            "Labels": {
-                "org.opencontainers.image.title": format!("ipvs-topo {}", contents.name),
-                "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
-                "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
-            },
+            "Labels": contents.labels,
         },
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer}")]},
         "history": [{"created_by": "cargo xtask image"}],
     })
+}
+
+/// The part of an image's name behind the last colon.
+fn tag(reference: &str) -> &str {
+    reference.rsplit_once(':').map_or(reference, |(_, tag)| tag)
 }
 
 fn descriptor(kind: &str, digest: &str, blob: &[u8]) -> Value {
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
 
     fn contents(order: [(&str, &[u8]); 2]) -> Contents {
-        let mut contents = Contents::new("shop", "/usr/bin/shop", &[]);
+        let mut contents = Contents::new("shop", "/usr/bin/shop", &[]).ours();
         for (path, bytes) in order {
             contents.program(path, bytes.to_vec());
         }
@@ -218,6 +224,27 @@ mod tests {
             blobs += 1;
         }
         assert_eq!(blobs, 3);
+    }
+
+    #[test]
+    fn an_image_with_two_names_is_in_the_index_twice_with_one_digest() {
+        let mut contents = contents([("usr/bin/shop", b"1"), ("etc/nft", b"2")]);
+        contents.references = vec!["a.test/shop:1".to_owned(), "a.test:5000/shop:2".to_owned()];
+        let archive = bytes(&contents).unwrap();
+        let mut tar = tar::Archive::new(archive.as_slice());
+        let index = tar.entries().unwrap().find_map(|entry| {
+            let entry = entry.unwrap();
+            let is_index = entry.path().unwrap().ends_with("index.json");
+            is_index.then(|| serde_json::from_reader::<_, Value>(entry).unwrap())
+        });
+        let manifests = index.unwrap()["manifests"].as_array().unwrap().clone();
+        let of = |name: &str| -> Vec<Value> {
+            let each = manifests.iter();
+            each.map(|one| one["annotations"][name].clone()).collect()
+        };
+        assert_eq!(of("io.containerd.image.name"), contents.references);
+        assert_eq!(of("org.opencontainers.image.ref.name"), ["1", "2"]);
+        assert_eq!(manifests[0]["digest"], manifests[1]["digest"]);
     }
 
     #[test]

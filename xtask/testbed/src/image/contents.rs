@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::component::Component;
 
+/// The registry part of the names of our images.
+const HOME: &str = "ipvs-topo.io";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LayerEntry {
     Program(Vec<u8>),
@@ -16,8 +19,12 @@ pub(super) enum LayerEntry {
 /// The files of one image, and the components that they are built from.
 #[derive(Debug, Clone)]
 pub(super) struct Contents {
-    /// The last part of the image's name.
+    /// The name of the archive.
     pub(super) name: &'static str,
+    /// The names of the image for Pods.
+    pub(super) references: Vec<String>,
+    /// Labels of the image.
+    pub(super) labels: BTreeMap<&'static str, String>,
     pub(super) entrypoint: String,
     /// The default arguments of the entry point.
     pub(super) arguments: &'static [&'static str],
@@ -34,11 +41,31 @@ impl Contents {
     ) -> Self {
         Self {
             name,
+            references: Vec::new(),
+            labels: BTreeMap::new(),
             arguments,
             entrypoint: entrypoint.to_owned(),
             files: BTreeMap::new(),
             components: Vec::new(),
         }
+    }
+
+    /// Names it and labels it as an image of this project.
+    pub(super) fn ours(mut self) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        self.references = vec![format!("{HOME}/{}:{version}", self.name)];
+        self.labels = BTreeMap::from([
+            (
+                "org.opencontainers.image.title",
+                format!("ipvs-topo {}", self.name),
+            ),
+            ("org.opencontainers.image.version", version.to_owned()),
+            (
+                "org.opencontainers.image.licenses",
+                env!("CARGO_PKG_LICENSE").to_owned(),
+            ),
+        ]);
+        self
     }
 
     pub(super) fn program(&mut self, path: &str, bytes: Vec<u8>) {

@@ -18,6 +18,9 @@ use crate::vm::tools::Tools;
 /// The address of the namespace itself on the bridge: the nodes' router and the API server.
 pub const OUTSIDE: &str = "192.0.2.1";
 
+/// The bridge of the namespace and the guests.
+pub(super) const BRIDGE: &str = "br0";
+
 /// Limit for the holder to enter its namespace.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -117,12 +120,12 @@ impl Network {
 /// Returns the commands that create the bridge and its ports.
 fn devices(nodes: usize) -> String {
     let mut lines = format!(
-        "link set lo up\nlink add br0 type bridge\naddress add {OUTSIDE}/24 dev br0\n\
-         link set br0 up\n"
+        "link set lo up\nlink add {BRIDGE} type bridge\naddress add {OUTSIDE}/24 dev {BRIDGE}\n\
+         link set {BRIDGE} up\n"
     );
     for number in 1..=nodes {
         lines.extend([format!(
-            "tuntap add tap{number} mode tap\nlink set tap{number} master br0\nlink set tap{number} up\n"
+            "tuntap add tap{number} mode tap\nlink set tap{number} master {BRIDGE}\nlink set tap{number} up\n"
         )]);
     }
     lines

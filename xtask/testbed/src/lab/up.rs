@@ -1,6 +1,7 @@
 //! Starts the lab: builds what is missing, then starts the network, the control plane and the nodes.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
@@ -15,24 +16,43 @@ use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::{Kernel, Line};
 
+/// What to start.
+pub(super) struct Plan<'a> {
+    pub(super) version: Version,
+    /// The kernel of every node; without one each node has a different one.
+    pub(super) kernel: Option<Line>,
+    /// The build profile of our images.
+    pub(super) profile: Profile,
+    /// Archives of more images for the nodes.
+    pub(super) images: &'a [PathBuf],
+}
+
+impl Plan<'_> {
+    /// The plan of tests: kernels that differ, and images that are fast to build.
+    pub(super) fn of_test(version: Version) -> Self {
+        Self {
+            version,
+            kernel: None,
+            profile: Profile::Guest,
+            images: &[],
+        }
+    }
+}
+
 /// Starts everything. On failure it stops everything; the error contains the ends of the consoles.
-pub(super) fn up(
-    folder: &Folder,
-    version: Version,
-    only: Option<Line>,
-    profile: Profile,
-) -> anyhow::Result<()> {
+pub(super) fn up(folder: &Folder, plan: &Plan<'_>) -> anyhow::Result<()> {
     if folder.is_running() {
         bail!("it runs already: `cargo xtask lab down` ends it");
     }
     folder.end()?;
     let machines = Machines::open()?;
-    let kernels = kernels(&machines, only)?;
+    let kernels = kernels(&machines, plan.kernel)?;
     let packages = root::packages(&machines)?;
     let tools = disk::tools(&machines)?;
-    let root = root::make(&machines, version, &packages, &tools, &kernels)?;
-    let images = crate::image::write_all(&folder.images()?, profile)?;
-    let program = program::build(version)?;
+    let root = root::make(&machines, plan.version, &packages, &tools, &kernels)?;
+    let mut images = crate::image::write_all(&folder.images()?, plan.profile)?;
+    images.extend_from_slice(plan.images);
+    let program = program::build(plan.version)?;
     let network = Network::start(folder, &machines.tools, NODES.len())?;
     let start = || {
         start_controlplane(folder, &network, &program)?;
@@ -57,11 +77,7 @@ fn kernels(machines: &Machines, only: Option<Line>) -> anyhow::Result<Vec<Kernel
         .collect()
 }
 
-fn start_controlplane(
-    folder: &Folder,
-    network: &Network,
-    program: &std::path::Path,
-) -> anyhow::Result<()> {
+fn start_controlplane(folder: &Folder, network: &Network, program: &Path) -> anyhow::Result<()> {
     let names = NODES.map(str::to_owned).to_vec();
     let config = ControlPlaneConfig::with_nodes(network.launch(), network::OUTSIDE, names);
     let controlplane = folder.controlplane();

@@ -1,4 +1,6 @@
-//! Finds the Go that builds the control plane: the machine's own, or Debian's if that is missing or too old.
+//! Finds the Go that builds Kubernetes: the machine's own, or Debian's if that is missing or too old.
+
+pub(crate) mod program;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +22,7 @@ struct Release {
 }
 
 /// Returns a command that runs the Go release that the module file `modules` requires, or a newer one.
-pub(super) fn command(modules: &str) -> anyhow::Result<Command> {
+fn command(modules: &str) -> anyhow::Result<Command> {
     let wanted = modules.lines().find_map(|line| line.strip_prefix("go "));
     let wanted = wanted.and_then(parse);
     let wanted = wanted.context("the module file names no release of Go")?;

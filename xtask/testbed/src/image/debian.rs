@@ -1,4 +1,4 @@
-//! Adds `nft` and the libraries that it is linked with to the agent's image, and nothing else of Debian.
+//! Adds programs of Debian packages and the libraries that they are linked with to an image, and nothing else of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,25 +8,22 @@ use anyhow::Context as _;
 
 use super::component::Component;
 use super::contents::Contents;
-use crate::vm::Machines;
 use crate::vm::archive::{InstalledPackage, installed_packages};
-use crate::vm::tools::{SUITE, Tools};
+use crate::vm::tools::Tools;
 
-/// Adds `nft`, its libraries, their licences, and the names of their packages.
-pub(super) fn add(contents: &mut Contents, machines: &Machines) -> anyhow::Result<()> {
-    let tools = Tools::of(&machines.store, "image-nftables", SUITE, &["nftables"])?;
-    let program = tools.program("nft")?;
-    let mut files = vec![program.clone(), tools.loader()?];
-    files.extend(tools.libraries(&program)?);
+/// Adds `programs` of `tools`, their libraries, their licences, and the names of their packages.
+pub(super) fn add(contents: &mut Contents, tools: &Tools, programs: &[&str]) -> anyhow::Result<()> {
+    let mut files = vec![("usr/lib", tools.loader()?)];
+    for name in programs {
+        let program = tools.program(name)?;
+        let libraries = tools.libraries(&program)?.into_iter();
+        files.extend(libraries.map(|library| ("usr/lib", library)));
+        files.push(("usr/bin", program));
+    }
     let all = installed_packages(tools.root())?;
     let mut packages = BTreeSet::new();
-    for file in &files {
+    for (folder, file) in &files {
         let name = file.file_name().context("a file without a name")?;
-        let folder = if *file == program {
-            "usr/bin"
-        } else {
-            "usr/lib"
-        };
         let path = format!("{folder}/{}", name.to_string_lossy());
         contents.program(&path, fs::read(file)?);
         packages.insert(owner_of(tools.root(), file, &all)?);

@@ -1,0 +1,99 @@
+//! Starts what serves Services in the cluster of a run.
+
+use std::fs;
+
+use anyhow::{Context as _, ensure};
+
+use testbed::lab::{NODES, RunningLab};
+use testbed::paths;
+
+use crate::cluster;
+
+/// The option for the namespace of kube-proxy.
+const SYSTEM: &str = "--namespace=kube-system";
+
+/// The agents, with flags that fit the lab.
+const MANIFESTS: &str = "xtask/src/conformance/manifests";
+
+/// kube-proxy in ipvs mode with kubeadm's objects, which the tests of the lab use, too.
+const KUBE_PROXY: &str = "crates/cli/tests/lab/kube-proxy.yaml";
+
+/// What serves Services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Proxy {
+    /// The agents of this project.
+    IpvsTopo,
+    /// kube-proxy in nftables mode.
+    Nftables,
+    /// kube-proxy in ipvs mode.
+    Ipvs,
+}
+
+impl Proxy {
+    pub(super) const ALL: [Self; 3] = [Self::IpvsTopo, Self::Nftables, Self::Ipvs];
+
+    /// The name on the command line and in file names.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::IpvsTopo => "ipvs-topo",
+            Self::Nftables => "nftables",
+            Self::Ipvs => "ipvs",
+        }
+    }
+
+    /// Installs it, and waits until it runs on every node.
+    pub(super) fn start(self, lab: &RunningLab) -> anyhow::Result<()> {
+        match self {
+            Self::IpvsTopo => {
+                cluster::install(lab, MANIFESTS)?;
+                cluster::wait_for_agents(lab)?;
+                no_kube_proxy(lab)
+            }
+            Self::Nftables | Self::Ipvs => {
+                cluster::kubectl(lab, &self.kube_proxy()?, &["apply", "-f", "-"])?;
+                cluster::wait_for(lab, SYSTEM, "daemonset/kube-proxy")
+            }
+        }
+    }
+
+    /// Returns the objects of kube-proxy in this mode.
+    fn kube_proxy(self) -> anyhow::Result<String> {
+        let file = paths::root().join(KUBE_PROXY);
+        let objects = fs::read_to_string(&file);
+        let objects = objects.with_context(|| format!("cannot read {}", file.display()))?;
+        let mode = format!("mode: {}", self.name());
+        Ok(objects
+            .replace("VERSION", env!("CARGO_PKG_VERSION"))
+            .replace("mode: ipvs", &mode))
+    }
+}
+
+/// Fails if kube-proxy runs on a node or has left something there.
+fn no_kube_proxy(lab: &RunningLab) -> anyhow::Result<()> {
+    for node in NODES {
+        // kubelet has chains with KUBE- in their names, too.
+        let line = "{ pidof kube-proxy; nft list tables | grep kube-proxy; \
+             iptables-save | grep KUBE-SERVICES; ipset list -n | grep KUBE-; } 2>/dev/null; true";
+        let found = lab.output(node, line)?;
+        ensure!(
+            found.trim().is_empty(),
+            "kube-proxy is on node {node}, which ipvs-topo serves:\n{found}"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kube_proxys_objects_have_the_mode_and_no_placeholder() {
+        for proxy in [Proxy::Nftables, Proxy::Ipvs] {
+            let objects = proxy.kube_proxy().unwrap();
+            let mode = format!("    mode: {}\n", proxy.name());
+            assert!(objects.contains(&mode), "{objects}");
+            assert!(!objects.contains("VERSION"), "{objects}");
+        }
+    }
+}
