@@ -14,6 +14,7 @@
 mod addresses;
 mod apply;
 mod check;
+mod clients;
 mod clock;
 mod conntrack;
 mod counts;

@@ -4,6 +4,7 @@
 //! names with the same meaning are accepted as aliases.
 
 mod annotations;
+mod detect_local;
 mod format;
 mod moment;
 mod origin;
@@ -22,6 +23,7 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 pub use self::annotations::AnnotationArgs;
+pub use self::detect_local::DetectLocalArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
@@ -101,6 +103,20 @@ pub struct AgentArgs {
     /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
     pub cluster_cidr: Vec<topology_core::model::IpNetwork>,
+
+    #[command(flatten)]
+    pub detect_local: DetectLocalArgs,
+
+    /// Masquerade every connection to a cluster IP.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub masquerade_all: bool,
 
     /// Interval of comparing the whole kernel table with the desired state.
     #[arg(

@@ -130,6 +130,12 @@ pub fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// A field of YAML that is true or false.
+pub fn boolean(text: &str) -> Result<bool, String> {
+    text.parse()
+        .map_err(|_why| format!("{text:?} is neither true nor false"))
+}
+
 pub fn node_ip(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_why| {
         format!("{text:?} is not an IP address; write for example 192.0.2.10 or 2001:db8::10")

@@ -19,7 +19,7 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
-use crate::agent_config::AgentConfig;
+use crate::agent_config::{AgentConfig, DetectLocal};
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
 use crate::state;
@@ -47,6 +47,8 @@ impl Loop {
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
             cluster_cidrs: Vec::new(),
+            detect_local: DetectLocal::default(),
+            masquerade_all: false,
             node_port_addresses: NodePortAddresses::default(),
             mark_mask: MarkMask::default(),
             scheduler: Scheduler::default(),
