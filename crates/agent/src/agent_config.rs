@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dataplane::ipvs::IpvsTimeouts;
 use dataplane::nftables::Links;
+use dataplane::sysctl::ConntrackSettings;
 use topology_core::model::{IpNetwork, NodePortAddresses};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
@@ -35,6 +37,10 @@ pub struct AgentConfig {
     pub mark_mask: MarkMask,
     /// The scheduler of virtual servers, unless a Service requests another one.
     pub scheduler: Scheduler,
+    /// The timeouts of IPVS. `None` and 0 keep one.
+    pub ipvs_timeouts: IpvsTimeouts,
+    /// Settings of connection tracking.
+    pub conntrack: ConntrackSettings,
     /// Interval of the comparison of the kernel with the desired state.
     pub check_period: Duration,
     /// How long a leaving real server may keep its connections.

@@ -27,6 +27,7 @@ mod forgetting;
 mod host_plan;
 mod host_state;
 mod initial_read;
+mod node_settings;
 mod other_proxy;
 mod pass;
 mod pending;

@@ -10,6 +10,7 @@ mod moment;
 mod origin;
 pub mod proxy_config;
 mod strict;
+mod timeouts;
 pub mod values;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};
+pub use self::timeouts::TimeoutArgs;
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;
@@ -117,6 +119,9 @@ pub struct AgentArgs {
         default_missing_value = "true"
     )]
     pub masquerade_all: bool,
+
+    #[command(flatten)]
+    pub timeouts: TimeoutArgs,
 
     /// Interval of comparing the whole kernel table with the desired state.
     #[arg(

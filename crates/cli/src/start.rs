@@ -81,6 +81,8 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
         cluster_cidrs: args.cluster_cidr.clone(),
         detect_local: args.detect_local.get()?,
         masquerade_all: args.masquerade_all,
+        ipvs_timeouts: args.timeouts.ipvs(),
+        conntrack: args.timeouts.conntrack(args.config.is_some()),
         node_port_addresses: args.service.node_port_addresses(),
         mark_mask: args.service.fwmark_mask,
         scheduler: args.service.scheduler,

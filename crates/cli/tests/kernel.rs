@@ -34,6 +34,8 @@ mod one_kernel;
 mod sctp;
 #[path = "kernel/services.rs"]
 mod services;
+#[path = "kernel/settings.rs"]
+mod settings;
 #[path = "kernel/shares.rs"]
 mod shares;
 #[path = "kernel/shares_counted.rs"]

@@ -43,13 +43,7 @@ const WITHOUT_EFFECT: [&str; 16] = [
 ];
 
 /// Prefixes of fields that the agent does not follow, with the remedy.
-const OTHERWISE: [(&str, &str); 6] = [
-    (
-        "conntrack.",
-        "the agent leaves this setting as it is; set it with sysctl",
-    ),
-    ("ipvs.tcp", "set it with ipvsadm --set"),
-    ("ipvs.udp", "set it with ipvsadm --set"),
+const OTHERWISE: [(&str, &str); 3] = [
     ("enableProfiling", "the agent has no profiling endpoint"),
     ("logging.", "set --log-format and -v"),
     (
@@ -89,6 +83,9 @@ impl AgentArgs {
     /// Applies one field; returns the reason if it is ignored.
     fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
         let text = leaf.text.trim();
+        if let Some(taken) = self.timeouts.take(&leaf.field, text) {
+            return taken.map(|()| None);
+        }
         let says_nothing = matches!(text, "" | "0" | "0s" | "false");
         match &*leaf.field {
             "kind" if text != KIND => return Err(format!("{text:?} is not {KIND}")),
@@ -330,17 +327,15 @@ mod tests {
 
     #[test]
     fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
-        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
+        let lines = "mode: nftables\nhostnameOverride: other\niptables: {masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
         let (_, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(
             unfollowed,
             [
                 "FILE:3: mode: \"nftables\" is ignored; this proxy only uses IPVS",
                 "FILE:4: hostnameOverride: \"other\" is ignored; --node takes precedence",
-                "FILE:5: ipvs.tcpTimeout: \"15m\" is ignored; set it with ipvsadm --set",
-                "FILE:7: conntrack.maxPerCore: \"1000\" is ignored; the agent leaves this setting as it is; set it with sysctl",
-                "FILE:9: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
-                "FILE:10: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
+                "FILE:6: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
+                "FILE:7: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
             ]
         );
     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
 use dataplane::crash_point::CrashPoint;
+use dataplane::ipvs::IpvsTimeouts;
+use dataplane::sysctl::ConntrackSettings;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
@@ -47,6 +49,8 @@ impl Loop {
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
             cluster_cidrs: Vec::new(),
+            ipvs_timeouts: IpvsTimeouts::default(),
+            conntrack: ConntrackSettings::default(),
             detect_local: DetectLocal::default(),
             masquerade_all: false,
             node_port_addresses: NodePortAddresses::default(),
