@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dataplane::ipvs::IpvsTimeouts;
+use dataplane::nftables::Links;
+use dataplane::sysctl::ConntrackSettings;
 use topology_core::model::{IpNetwork, NodePortAddresses};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
@@ -24,12 +27,20 @@ pub struct AgentConfig {
     pub node_ips: Vec<IpAddr>,
     /// The addresses of the cluster's pods; if empty, those of this node's pods are known from its Node object.
     pub cluster_cidrs: Vec<IpNetwork>,
+    /// How packets of this node's pods are recognized.
+    pub detect_local: DetectLocal,
+    /// Masquerade every connection to a cluster IP.
+    pub masquerade_all: bool,
     /// Where node ports are served.
     pub node_port_addresses: NodePortAddresses,
     /// The bits of firewall marks.
     pub mark_mask: MarkMask,
     /// The scheduler of virtual servers, unless a Service requests another one.
     pub scheduler: Scheduler,
+    /// The timeouts of IPVS. `None` and 0 keep one.
+    pub ipvs_timeouts: IpvsTimeouts,
+    /// Settings of connection tracking.
+    pub conntrack: ConntrackSettings,
     /// Interval of the comparison of the kernel with the desired state.
     pub check_period: Duration,
     /// How long a leaving real server may keep its connections.
@@ -44,4 +55,16 @@ pub struct AgentConfig {
     pub ports: BTreeSet<u16>,
     /// For tests: kill the process after so many writes.
     pub crash_after: Option<u64>,
+}
+
+/// How packets of this node's pods are recognized: kube-proxy's `detectLocalMode`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum DetectLocal {
+    /// Their source is in a range of `cluster_cidrs`.
+    #[default]
+    ClusterCidr,
+    /// Their source is in a range of this Node's `spec.podCIDRs`.
+    NodeCidr,
+    /// They come in on such a link.
+    Links(Links),
 }

@@ -14,6 +14,7 @@
 mod addresses;
 mod apply;
 mod check;
+mod clients;
 mod clock;
 mod conntrack;
 mod counts;
@@ -26,6 +27,7 @@ mod forgetting;
 mod host_plan;
 mod host_state;
 mod initial_read;
+mod node_settings;
 mod other_proxy;
 mod pass;
 mod pending;

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
-use dataplane::host::Machine;
+use dataplane::host::{Machine, Records, SettingsConfig};
 use dataplane::other_proxy;
-use dataplane::ownership::{Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks};
+use dataplane::ownership::{
+    Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks, SettingsRecord,
+};
 use dataplane::preflight;
 use dataplane::routes::RouteError;
 use dataplane::routes::address_monitor::AddressMonitor;
@@ -63,14 +65,17 @@ pub async fn run(
         config.check_period,
         news,
     ));
-    let host = Machine::open(
-        record,
+    let records = Records {
+        owned: record,
         draining,
-        mark_record,
-        config.sysctl_dir.clone(),
-        other_proxy,
-        Arc::clone(&crash_point),
-    )?;
+        marks: mark_record,
+        settings: open_settings(&config, &boot),
+    };
+    let settings = SettingsConfig {
+        sysctl_dir: config.sysctl_dir.clone(),
+        conntrack: config.conntrack,
+    };
+    let host = Machine::open(records, settings, other_proxy, Arc::clone(&crash_point))?;
     let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");
@@ -173,6 +178,25 @@ fn open_marks(config: &AgentConfig, boot: &str) -> (MarkRecord, SavedMarks) {
         );
     }
     (record, saved)
+}
+
+/// Without this record the node still serves, so its errors do not end the agent.
+fn open_settings(config: &AgentConfig, boot: &str) -> SettingsRecord {
+    let (record, saved) = SettingsRecord::open(&config.state_dir, boot);
+    match saved {
+        Ok(saved) if saved.damaged > 0 => tracing::warn!(
+            lines = saved.damaged,
+            "the record of changed settings has lines that cannot be read; their old values cannot be restored"
+        ),
+        Ok(_) => {}
+        Err(error) => {
+            let place = config.state_dir.display();
+            tracing::warn!(
+                "the record of changed settings in {place} cannot be read: {error}; old values may be lost"
+            );
+        }
+    }
+    record
 }
 
 /// SIGTERM and SIGINT.

@@ -4,11 +4,13 @@
 //! names with the same meaning are accepted as aliases.
 
 mod annotations;
+mod detect_local;
 mod format;
 mod moment;
 mod origin;
 pub mod proxy_config;
 mod strict;
+mod timeouts;
 pub mod values;
 
 use std::path::PathBuf;
@@ -22,10 +24,12 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 pub use self::annotations::AnnotationArgs;
+pub use self::detect_local::DetectLocalArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};
+pub use self::timeouts::TimeoutArgs;
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;
@@ -101,6 +105,23 @@ pub struct AgentArgs {
     /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
     pub cluster_cidr: Vec<topology_core::model::IpNetwork>,
+
+    #[command(flatten)]
+    pub detect_local: DetectLocalArgs,
+
+    /// Masquerade every connection to a cluster IP.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub masquerade_all: bool,
+
+    #[command(flatten)]
+    pub timeouts: TimeoutArgs,
 
     /// Interval of comparing the whole kernel table with the desired state.
     #[arg(

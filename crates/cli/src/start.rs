@@ -6,6 +6,7 @@ use agent::agent_config::AgentConfig;
 use agent::start::{self, AgentOptions};
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
+use dataplane::nftables::LinkName;
 use serde_json::json;
 use telemetry::log::{self, Verbosity};
 
@@ -47,16 +48,17 @@ async fn work(
     let origin = args.origin.get();
     // Reports errors of the command line before errors of the machine.
     let source = origin.watch(args.watch_options())?;
-    let ended = start::run(options(args, origin, started), source, superseded).await;
+    let options = options(args, origin, started)?;
+    let ended = start::run(options, source, superseded).await;
     match ended.map_err(Failure::trouble)? {
         None => Ok(ExitStatus::Fine),
         Some(why) => Err(Failure::trouble(why)),
     }
 }
 
-fn options(args: &AgentArgs, origin: Origin, started: Instant) -> AgentOptions {
-    AgentOptions {
-        config: config(args),
+fn options(args: &AgentArgs, origin: Origin, started: Instant) -> Result<AgentOptions, Failure> {
+    Ok(AgentOptions {
+        config: config(args)?,
         source: origin.to_string(),
         access: match origin {
             Origin::Api(access) => Some(access),
@@ -67,16 +69,20 @@ fn options(args: &AgentArgs, origin: Origin, started: Instant) -> AgentOptions {
         metrics_address: args.metrics_bind_address.0,
         configz: configz(args),
         started,
-    }
+    })
 }
 
-fn config(args: &AgentArgs) -> AgentConfig {
-    AgentConfig {
+fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
+    Ok(AgentConfig {
         node: args.node_name.as_str().into(),
         mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
         cluster_cidrs: args.cluster_cidr.clone(),
+        detect_local: args.detect_local.get()?,
+        masquerade_all: args.masquerade_all,
+        ipvs_timeouts: args.timeouts.ipvs(),
+        conntrack: args.timeouts.conntrack(args.config.is_some()),
         node_port_addresses: args.service.node_port_addresses(),
         mark_mask: args.service.fwmark_mask,
         scheduler: args.service.scheduler,
@@ -90,7 +96,7 @@ fn config(args: &AgentArgs) -> AgentConfig {
             .filter_map(|bind| Some(bind.0?.port()))
             .collect(),
         crash_after: args.crash_after,
-    }
+    })
 }
 
 /// `/configz`: kube-proxy's fields with the same meaning, and the agent's own fields (KP-HC-20).
@@ -99,6 +105,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
         bind.0
             .map_or_else(String::new, |address| address.to_string())
     };
+    let link = |name: Option<&LinkName>| name.map_or_else(String::new, LinkName::to_string);
     let seconds = |period: Period| format!("{}s", period.0.as_secs_f64());
     json!({
         "kubeproxy.config.k8s.io": {
@@ -107,6 +114,12 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "mode": "ipvs",
             "hostnameOverride": args.node_name,
             "clusterCIDR": args.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+            "detectLocalMode": args.detect_local.mode(),
+            "detectLocal": {
+                "bridgeInterface": link(args.detect_local.pod_bridge_interface.as_ref()),
+                "interfaceNamePrefix": link(args.detect_local.pod_interface_name_prefix.as_ref()),
+            },
+            "iptables": {"masqueradeAll": args.masquerade_all},
             "nodePortAddresses": args.service.nodeport_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "healthzBindAddress": address(args.healthz_bind_address),
             "metricsBindAddress": address(args.metrics_bind_address),
@@ -153,7 +166,7 @@ mod tests {
     fn d7_the_mask_of_firewall_marks_is_configured_checked_and_shown_in_configz() {
         let shown = |more: &[&str]| {
             let args = args(more)?;
-            let bits = config(&args).mark_mask.bits();
+            let bits = config(&args).unwrap().mark_mask.bits();
             let shown = configz(&args)["ipvs-topo"]["fwmarkMask"].clone();
             Ok::<_, String>((bits, shown))
         };

@@ -24,6 +24,8 @@ mod drain;
 mod external;
 #[path = "kernel/external_changes.rs"]
 mod external_changes;
+#[path = "kernel/masquerade.rs"]
+mod masquerade;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]
@@ -32,6 +34,8 @@ mod one_kernel;
 mod sctp;
 #[path = "kernel/services.rs"]
 mod services;
+#[path = "kernel/settings.rs"]
+mod settings;
 #[path = "kernel/shares.rs"]
 mod shares;
 #[path = "kernel/shares_counted.rs"]

@@ -1,6 +1,6 @@
 //! Parsers of untrusted input, for the targets in `crates/dataplane/fuzz`. Nothing else is built with `cfg(fuzzing)`.
 
-use crate::ownership::{draining, marks, record};
+use crate::ownership::{draining, marks, record, settings};
 use crate::{conntrack, nftables, routes};
 
 /// A connection tracking entry, as the kernel lists it.
@@ -31,4 +31,9 @@ pub fn draining(text: &str) {
 /// The record of firewall marks. Lines without a checksum get one.
 pub fn marks(text: &str) {
     marks::fuzz(text);
+}
+
+/// The record of changed settings. Lines without a checksum get one.
+pub fn settings(text: &str) {
+    settings::fuzz(text);
 }

@@ -14,10 +14,10 @@ use topology_core::virtual_server::VirtualServerKey;
 use crate::conntrack::{Conntrack, Flow, FlowDeletion};
 use crate::crash_point::CrashPoint;
 use crate::nftables::{DesiredTables, ElementDelta, Nft, NftError, TablesChange};
-use crate::ownership::{Draining, MarkRecord, OwnershipRecord};
+use crate::ownership::{Draining, MarkRecord, OwnershipRecord, SettingChange, SettingsRecord};
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
-use crate::sysctl::{self, SysctlReport};
+use crate::sysctl::{self, ConntrackSettings, ConntrackTimeouts, Needs, SysctlReport};
 
 /// The node without its IPVS table. A write is made only if something differs.
 #[expect(
@@ -90,14 +90,54 @@ pub trait Host {
     /// The result of the batch; `None` while it runs. Never waits.
     fn poll_flow_deletion(&mut self) -> Option<FlowDeletion>;
 
-    /// Sets sysctls and creates `kube-ipvs0`. Returns changes and warnings, one line each.
-    async fn prepare(&mut self) -> (Vec<String>, Vec<String>);
+    /// Sets sysctls and creates `kube-ipvs0`.
+    async fn prepare(&mut self, needs: NodeNeeds) -> Prepared;
+
+    /// Records a setting that is about to be changed.
+    fn record_setting(&mut self, change: &SettingChange) -> std::io::Result<()>;
 
     /// Warnings about another proxy on this node; `None` if they are the same as in the last call. Never waits.
     fn other_proxy(&mut self) -> Option<Vec<String>>;
 
     /// Lists our routes, foreign routes inside `ranges`, and foreign tables.
     async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects;
+}
+
+/// What decides about the settings of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeNeeds {
+    /// Whether a virtual server has a scheduler that hashes the client's address.
+    pub hashes: bool,
+    /// Whether there are Services of IPv6.
+    pub serves_v6: bool,
+}
+
+/// The result of [`Host::prepare`].
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Changes, one line each.
+    pub changed: Vec<String>,
+    /// Warnings, one line each.
+    pub warnings: Vec<String>,
+    /// Timeouts of connection tracking.
+    pub conntrack: ConntrackTimeouts,
+}
+
+/// The files of the state folder.
+#[derive(Debug)]
+pub struct Records {
+    pub owned: OwnershipRecord,
+    pub draining: Draining,
+    pub marks: MarkRecord,
+    pub settings: SettingsRecord,
+}
+
+/// The configuration of a node's settings.
+#[derive(Debug)]
+pub struct SettingsConfig {
+    /// `/proc/sys`.
+    pub sysctl_dir: PathBuf,
+    pub conntrack: ConntrackSettings,
 }
 
 /// The result of [`Host::list_objects`], in the notation of `ip` and `nft`.
@@ -111,13 +151,11 @@ pub struct HostObjects {
 /// The real node, in this process's network namespace.
 #[derive(Debug)]
 pub struct Machine {
-    record: OwnershipRecord,
-    draining: Draining,
-    marks: MarkRecord,
+    records: Records,
     table: RouteTable,
     nft: Nft,
     conntrack: Conntrack,
-    sysctl_dir: PathBuf,
+    settings: SettingsConfig,
     other_proxy: watch::Receiver<Vec<String>>,
     crash_point: Arc<CrashPoint>,
 }
@@ -125,18 +163,14 @@ pub struct Machine {
 impl Machine {
     /// Opens every socket. Reads and writes nothing yet.
     pub fn open(
-        record: OwnershipRecord,
-        draining: Draining,
-        marks: MarkRecord,
-        sysctl_dir: PathBuf,
+        records: Records,
+        settings: SettingsConfig,
         other_proxy: watch::Receiver<Vec<String>>,
         crash_point: Arc<CrashPoint>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
-            record,
-            draining,
-            marks,
-            sysctl_dir,
+            records,
+            settings,
             other_proxy,
             table: RouteTable::open()?,
             nft: Nft::open()?,
@@ -146,9 +180,57 @@ impl Machine {
     }
 }
 
+impl Machine {
+    fn set_sysctls(&mut self, needs: NodeNeeds) -> Prepared {
+        let release = rustix::system::uname();
+        let release = sysctl::parse_release(&release.release().to_string_lossy());
+        let NodeNeeds { hashes, serves_v6 } = needs;
+        let needs = Needs {
+            release: release.unwrap_or_default(),
+            hashes,
+        };
+        let SettingsConfig {
+            sysctl_dir,
+            conntrack,
+        } = &self.settings;
+        let mut place = sysctl::Place {
+            root: sysctl_dir,
+            record: &mut self.records.settings,
+            crash_point: &self.crash_point,
+        };
+        let SysctlReport {
+            changed,
+            warnings,
+            unrecorded,
+        } = sysctl::ensure(&mut place, &needs, conntrack);
+        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        warnings.extend(unrecorded.map(|error| unrecorded_text(&error)));
+        let forwards = sysctl::forwards_v6(sysctl_dir);
+        warnings.extend(
+            forwards
+                .err()
+                .filter(|_| serves_v6)
+                .map(|text| text.to_string()),
+        );
+        Prepared {
+            changed,
+            warnings,
+            conntrack: ConntrackTimeouts::read(sysctl_dir),
+        }
+    }
+}
+
+/// The warning about a setting that is changed without a record.
+pub fn unrecorded_text(error: &std::io::Error) -> String {
+    format!(
+        "the old values of changed settings cannot be recorded ({error}): nothing can restore them later; see the \
+         log for them, and make --state-dir writable"
+    )
+}
+
 impl Host for Machine {
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
-        self.record.claim(keys, &self.crash_point)
+        self.records.owned.claim(keys, &self.crash_point)
     }
 
     fn release(
@@ -156,9 +238,10 @@ impl Host for Machine {
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()> {
-        self.record.release(keys, &self.crash_point)?;
-        if self.record.needs_rewrite() {
-            self.record.rewrite(held)?;
+        let record = &mut self.records.owned;
+        record.release(keys, &self.crash_point)?;
+        if record.needs_rewrite() {
+            record.rewrite(held)?;
         }
         Ok(())
     }
@@ -168,7 +251,8 @@ impl Host for Machine {
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()> {
-        self.draining.save(changed, held, &self.crash_point)
+        let record = &mut self.records.draining;
+        record.save(changed, held, &self.crash_point)
     }
 
     fn save_marks(
@@ -176,7 +260,8 @@ impl Host for Machine {
         changed: &[(MarkedPort, Option<u32>)],
         held: &mut dyn Iterator<Item = (MarkedPort, u32)>,
     ) -> std::io::Result<()> {
-        self.marks.save(changed, held, &self.crash_point)
+        let record = &mut self.records.marks;
+        record.save(changed, held, &self.crash_point)
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
@@ -229,27 +314,24 @@ impl Host for Machine {
         self.conntrack.result()
     }
 
-    async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {
-        let release = rustix::system::uname()
-            .release()
-            .to_string_lossy()
-            .into_owned();
-        let release = sysctl::parse_release(&release).unwrap_or_default();
-        let SysctlReport {
-            mut changed,
-            warnings,
-        } = sysctl::ensure(&self.sysctl_dir, release, &self.crash_point);
-        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    async fn prepare(&mut self, needs: NodeNeeds) -> Prepared {
+        let mut prepared = self.set_sysctls(needs);
         match self.table.ensure_link(&self.crash_point).await {
             Ok(LinkReport::Present) => {}
-            Ok(LinkReport::Created) => changed.push("link kube-ipvs0 created".to_owned()),
-            Ok(LinkReport::Refused(words)) => warnings.push(format!(
+            Ok(LinkReport::Created) => {
+                prepared.changed.push("link kube-ipvs0 created".to_owned());
+            }
+            Ok(LinkReport::Refused(words)) => prepared.warnings.push(format!(
                 "link kube-ipvs0 cannot be created ({words}): network plugins that look for it may not see that \
                  Services are served by IPVS; load the module with `modprobe dummy`"
             )),
-            Err(error) => warnings.push(error.to_string()),
+            Err(error) => prepared.warnings.push(error.to_string()),
         }
-        (changed, warnings)
+        prepared
+    }
+
+    fn record_setting(&mut self, change: &SettingChange) -> std::io::Result<()> {
+        self.records.settings.save(change, &self.crash_point)
     }
 
     fn other_proxy(&mut self) -> Option<Vec<String>> {

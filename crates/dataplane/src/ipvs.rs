@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ipvs_netlink::{
     AsyncClient, Command, Destination, DestinationEntry, ErrorKind, Forward, Netmask, Service,
-    ServiceEntry, ServiceFlags, ServiceId, Stats,
+    ServiceEntry, ServiceFlags, ServiceId, Stats, Timeouts,
 };
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::{Family, Protocol};
@@ -16,8 +16,8 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 pub use kernel::{
-    Kernel, KernelError, KernelReal, KernelServer, ListedServer, ServerReading, StepError, Traffic,
-    observe_all,
+    IpvsTimeouts, Kernel, KernelError, KernelReal, KernelServer, ListedServer, ServerReading,
+    StepError, Traffic, observe_all,
 };
 
 /// The IPVS table of this network namespace.
@@ -139,6 +139,22 @@ impl Kernel for Ipvs {
                 _ => results.next().unwrap_or_else(unanswered),
             })
             .collect()
+    }
+
+    async fn timeouts(&mut self) -> Result<IpvsTimeouts, KernelError> {
+        let read = self.client.timeouts().await;
+        let Timeouts { tcp, tcp_fin, udp } = read.map_err(KernelError::new)?;
+        Ok(IpvsTimeouts { tcp, tcp_fin, udp })
+    }
+
+    async fn set_timeouts(&mut self, timeouts: IpvsTimeouts) -> Result<(), KernelError> {
+        let IpvsTimeouts { tcp, tcp_fin, udp } = timeouts;
+        let command = Command::SetTimeouts(Timeouts { tcp, tcp_fin, udp });
+        let results = self.client.execute(&[command]).await;
+        let results = results.map_err(KernelError::new)?;
+        results
+            .into_iter()
+            .try_for_each(|result| result.map_err(KernelError::new))
     }
 }
 

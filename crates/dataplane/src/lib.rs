@@ -21,6 +21,6 @@ pub mod other_proxy;
 pub mod ownership;
 pub mod preflight;
 pub mod routes;
+pub mod sysctl;
 
 mod hash;
-mod sysctl;

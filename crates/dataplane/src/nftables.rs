@@ -5,7 +5,8 @@
 //!   answers on a Service address.
 //! - A nat chain masquerades a pod that reaches itself through its own Service.
 //! - The same chain masquerades connections to node ports: the endpoint may be on another node, and its replies must
-//!   come back through this one.
+//!   come back through this one. Connections to cluster IPs are masqueraded if the client is not a pod of this node, or
+//!   always, or never, as configured.
 //! - Packets from outside of the cluster get a firewall mark right before IPVS, if a virtual server has other endpoints for
 //!   them, and lose it right behind IPVS. New connections from outside of a Service's source ranges are dropped.
 //! - The `arp` table keeps the node from answering ARP requests for Service addresses.
@@ -17,6 +18,7 @@
 //! process. Tables of other programs are never changed.
 
 mod apply;
+mod clients;
 mod delta;
 mod desired;
 mod diff;
@@ -30,6 +32,7 @@ mod sets;
 mod table;
 
 pub use apply::{Nft, NftError, TablesChange};
+pub use clients::{ClientRules, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError};
 pub use delta::{ElementDelta, SetElement};
 pub use desired::DesiredTables;
 pub use family::TableFamily;

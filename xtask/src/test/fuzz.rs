@@ -207,6 +207,7 @@ mod tests {
             "owned",
             "proxy_config",
             "route",
+            "settings",
             "yaml",
         ] {
             assert!(found.iter().any(|found| found == name), "{found:?}");

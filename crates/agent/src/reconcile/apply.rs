@@ -13,6 +13,7 @@ use dataplane::ipvs::{Kernel, ServerReading, StepError};
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use topology_core::mirror::{Mirror, StepOutcome, Trust};
+use topology_core::model::Protocol;
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -154,6 +155,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if outcome == StepOutcome::Done {
                 self.drains.record(step, &self.mirror, now);
             }
+            settled.flows.extend(unserved(&self.mirror, step, outcome));
             self.record_ended(step, outcome);
             self.mirror.commit(step, outcome);
             if let Step::AddServer { key, .. } = step {
@@ -352,6 +354,34 @@ fn flow(step: &Step) -> Option<Flow> {
         | Step::DrainReal { .. }
         | Step::DeleteReal { .. } => None,
     }
+}
+
+/// The connection tracking entries of a UDP virtual server that had no real server so far. Call it before the mirror
+/// commits the step.
+///
+/// Datagrams that passed while IPVS did not take them have an entry without an endpoint, and a client that keeps its
+/// port keeps it: rules of NAT, such as masquerading, do not apply to its datagrams any more.
+fn unserved(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<(Flow, Step)> {
+    let Step::AddReal { key, .. } = step else {
+        return None;
+    };
+    let VirtualServerKey::Address {
+        protocol: Protocol::Udp,
+        address,
+        port,
+    } = *key
+    else {
+        return None;
+    };
+    let is_first = mirror.get(key)?.real_servers.is_empty();
+    let (service, key) = ((address, port), *key);
+    (is_first && outcome == StepOutcome::Done).then_some((
+        Flow {
+            service,
+            server: service,
+        },
+        Step::DeleteFlows { key, address, port },
+    ))
 }
 
 /// The name of a result in metrics and logs.

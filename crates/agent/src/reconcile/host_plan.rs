@@ -6,10 +6,11 @@ use std::net::IpAddr;
 use dataplane::nftables::{CIDRS, DesiredTables, Element, INSIDE, OWN, SetElement, VIPS};
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{self, LocalRoute};
-use topology_core::model::{Family, IpNetwork, Node};
+use topology_core::model::{Family, IpNetwork};
 use topology_core::snapshot::Snapshot;
 
 use super::addresses::HostAddresses;
+use super::clients::ClientConfig;
 use super::desired::DesiredServices;
 
 /// The desired routes and nftables state.
@@ -29,8 +30,7 @@ pub(super) struct HostInput<'a> {
     pub(super) addresses: &'a HostAddresses,
     /// `--node-ip`.
     pub(super) node_ips: &'a [IpAddr],
-    /// `--cluster-cidr`.
-    pub(super) cluster_cidrs: &'a [IpNetwork],
+    pub(super) clients: ClientConfig<'a>,
 }
 
 /// Returns the plan, and warnings about addresses, one line each.
@@ -41,18 +41,21 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
         desired,
         addresses,
         node_ips,
-        cluster_cidrs,
+        clients,
     } = input;
     let node = snapshot.node(node);
-    let inside = inside_ranges(node, cluster_cidrs);
+    let inside = clients.inside(node);
+    let rules = clients.rules(node);
+    let vips: BTreeSet<IpAddr> = desired.vips().collect();
+    let mut warnings = clients.warnings(node, &vips);
     let node: &[IpAddr] = node.map_or(&[], |node| &node.addresses);
     let (ranges, refused) =
         routes::usable_ranges(snapshot.service_cidrs(), node, addresses.interfaces());
     let node_ips = addresses.node_ips(node_ips, node);
-    let mut warnings: Vec<String> = refused.iter().map(ToString::to_string).collect();
-    let vips: BTreeSet<IpAddr> = desired.vips().collect();
+    warnings.extend(refused.iter().map(ToString::to_string));
     warnings.extend(missing_sources(&node_ips, &vips));
     let tables = tables(&ranges, &vips, desired, &addresses.all())
+        .with_clients(rules)
         .with(&INSIDE, inside.into_iter().map(Element::Range));
     let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
     let plan = HostPlan {
@@ -80,27 +83,6 @@ fn tables(
         .with(&VIPS, outside.map(Element::Address))
         .with(&OWN, own_inside.map(Element::Address));
     elements.fold(tables, |tables, (set, element)| tables.with(set, [element]))
-}
-
-/// The addresses of pods: a client at another address is outside of the cluster. Without `--cluster-cidr` they are the
-/// ranges of this node's pods, since pods of other nodes reach Services at their own node.
-fn inside_ranges(node: Option<&Node>, cluster_cidrs: &[IpNetwork]) -> Vec<IpNetwork> {
-    let of_family = |family: Family| {
-        let is_of_family = move |range: &&IpNetwork| Family::of_range(range) == family;
-        let configured = cluster_cidrs.iter().filter(is_of_family);
-        let of_node = node.into_iter().flat_map(|node| &node.pod_cidrs);
-        let of_node = of_node.filter(is_of_family);
-        let ranges: Vec<IpNetwork> = configured.copied().collect();
-        if ranges.is_empty() {
-            of_node.copied().collect()
-        } else {
-            ranges
-        }
-    };
-    [Family::V4, Family::V6]
-        .into_iter()
-        .flat_map(of_family)
-        .collect()
 }
 
 /// Whether the element is for an endpoint with an address of the node, whose packets to itself never leave it.
@@ -132,6 +114,7 @@ mod tests {
 
     use super::super::desired::DesiredService;
     use super::*;
+    use crate::agent_config::DetectLocal;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
@@ -164,7 +147,11 @@ mod tests {
             desired: &desired,
             addresses: &addresses,
             node_ips,
-            cluster_cidrs: &[],
+            clients: ClientConfig {
+                cluster_cidrs: &[],
+                detect_local: &DetectLocal::ClusterCidr,
+                masquerade_all: false,
+            },
         })
     }
 
@@ -185,21 +172,6 @@ mod tests {
             .with(&CIDRS, [Element::Range(range)])
             .with(&HAIRPIN, [Element::Pair(ip("10.244.1.2"))]);
         assert_eq!(plan.tables, expected);
-    }
-
-    #[test]
-    fn pods_are_inside_by_the_configured_ranges_or_those_of_this_node() {
-        let range = |text: &str| text.parse::<IpNetwork>().unwrap();
-        let node = Node {
-            pod_cidrs: vec![range("10.244.1.0/24"), range("fd00:10:244:1::/64")],
-            ..Node::new("n1")
-        };
-        assert_eq!(inside_ranges(None, &[]), []);
-        assert_eq!(inside_ranges(Some(&node), &[]), node.pod_cidrs);
-        assert_eq!(
-            inside_ranges(Some(&node), &[range("10.244.0.0/16")]),
-            [range("10.244.0.0/16"), range("fd00:10:244:1::/64")]
-        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ use dataplane::routes::{LocalRoute, RouteReport};
 use topology_core::model::{FrontendKind, ObjectName, Service};
 
 use super::addresses::HostAddresses;
+use super::clients::ClientConfig;
 use super::host_plan::{HostInput, HostPlan, host_plan, is_own_pair};
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
@@ -76,7 +77,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             desired: &self.desired,
             addresses: &self.addresses,
             node_ips: &self.config.node_ips,
-            cluster_cidrs: &self.config.cluster_cidrs,
+            clients: ClientConfig {
+                cluster_cidrs: &self.config.cluster_cidrs,
+                detect_local: &self.config.detect_local,
+                masquerade_all: self.config.masquerade_all,
+            },
         });
         self.warnings.set(Topic::Addresses, warnings);
         plan

@@ -65,6 +65,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
+    /// The last log line about timeouts.
+    pub(super) effective_timeouts: String,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
     pub(super) forgetting: Forgetting,
@@ -136,6 +138,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
+            effective_timeouts: String::new(),
             marks_failed: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),

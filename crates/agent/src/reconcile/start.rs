@@ -56,16 +56,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// Sets sysctls and the link. Returns the number of changes.
-    pub(super) async fn prepare(&mut self) -> u64 {
-        let (changed, warnings) = self.host.prepare().await;
-        for change in &changed {
-            tracing::info!("{change}");
-        }
-        self.warnings.set(Topic::Settings, warnings);
-        changed.len() as u64
-    }
-
     /// Reads our routes.
     pub(super) async fn read_routes(&mut self) {
         if let Err(error) = self.host.read_routes().await {

@@ -21,11 +21,10 @@ const KIND: &str = "KubeProxyConfiguration";
 const GROUP: &str = "kubeproxy.config.k8s.io/";
 
 /// Fields without effect here, and prefixes of such fields.
-const WITHOUT_EFFECT: [&str; 17] = [
+const WITHOUT_EFFECT: [&str; 16] = [
     "bindAddressHardFail",
     "clientConnection.",
     "configSyncPeriod",
-    "detectLocal",
     "featureGates",
     "iptables.localhostNodePorts",
     "iptables.masqueradeBit",
@@ -44,17 +43,7 @@ const WITHOUT_EFFECT: [&str; 17] = [
 ];
 
 /// Prefixes of fields that the agent does not follow, with the remedy.
-const OTHERWISE: [(&str, &str); 7] = [
-    (
-        "conntrack.",
-        "the agent leaves this setting as it is; set it with sysctl",
-    ),
-    (
-        "iptables.masqueradeAll",
-        "connections keep their source address; make sure that replies have a route back",
-    ),
-    ("ipvs.tcp", "set it with ipvsadm --set"),
-    ("ipvs.udp", "set it with ipvsadm --set"),
+const OTHERWISE: [(&str, &str); 3] = [
     ("enableProfiling", "the agent has no profiling endpoint"),
     ("logging.", "set --log-format and -v"),
     (
@@ -94,6 +83,9 @@ impl AgentArgs {
     /// Applies one field; returns the reason if it is ignored.
     fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
         let text = leaf.text.trim();
+        if let Some(taken) = self.timeouts.take(&leaf.field, text) {
+            return taken.map(|()| None);
+        }
         let says_nothing = matches!(text, "" | "0" | "0s" | "false");
         match &*leaf.field {
             "kind" if text != KIND => return Err(format!("{text:?} is not {KIND}")),
@@ -130,6 +122,10 @@ impl AgentArgs {
                     text.split(',').map(values::cidr).collect();
                 self.cluster_cidr = ranges?;
             }
+            "iptables.masqueradeAll" => self.masquerade_all = values::boolean(text)?,
+            "detectLocalMode"
+            | "detectLocal.bridgeInterface"
+            | "detectLocal.interfaceNamePrefix" => self.detect_local.take(&leaf.field, text)?,
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field if field.starts_with("nodePortAddresses[") => {
                 return self.add_node_port_addresses(field, text);
@@ -295,6 +291,32 @@ mod tests {
         );
     }
 
+    /// KP-CF-23, KP-CF-30, KP-CF-31.
+    #[test]
+    fn masquerading_and_the_detection_of_local_pods_are_those_of_the_file() {
+        let lines = "iptables: {masqueradeAll: true}\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: veth, bridgeInterface: cbr0}\n";
+        let (args, unfollowed) = with(&["--detect-local-mode=NodeCIDR"], lines).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new());
+        assert!(args.masquerade_all);
+        let shown = |args: &AgentArgs| {
+            let detected = args.detect_local.get();
+            detected.map_or_else(|failure| failure.message(), |mode| format!("{mode:?}"))
+        };
+        assert_eq!(shown(&args), r#"Links(WithPrefix(LinkName("veth")))"#);
+        let (args, _) = with(&[], "detectLocalMode: BridgeInterface\n").unwrap();
+        assert_eq!(
+            shown(&args),
+            "the mode BridgeInterface needs --pod-bridge-interface, or detectLocal.bridgeInterface in the file of --config"
+        );
+        let wrong = with(&[], "detectLocalMode: Bridge\n").unwrap_err();
+        assert!(
+            wrong.contains("FILE:3: detectLocalMode: \"Bridge\" is not one of"),
+            "{wrong}"
+        );
+        let wrong = with(&[], "detectLocal: {bridgeInterface: 'a b'}\n").unwrap_err();
+        assert!(wrong.contains("not the name of a link"), "{wrong}");
+    }
+
     #[test]
     fn round_robin_equals_equal_weights_and_files_have_no_kubeconfig() {
         let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
@@ -305,18 +327,15 @@ mod tests {
 
     #[test]
     fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
-        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
+        let lines = "mode: nftables\nhostnameOverride: other\niptables: {masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
         let (_, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(
             unfollowed,
             [
                 "FILE:3: mode: \"nftables\" is ignored; this proxy only uses IPVS",
                 "FILE:4: hostnameOverride: \"other\" is ignored; --node takes precedence",
-                "FILE:5: ipvs.tcpTimeout: \"15m\" is ignored; set it with ipvsadm --set",
-                "FILE:7: conntrack.maxPerCore: \"1000\" is ignored; the agent leaves this setting as it is; set it with sysctl",
-                "FILE:8: iptables.masqueradeAll: \"true\" is ignored; connections keep their source address; make sure that replies have a route back",
-                "FILE:9: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
-                "FILE:10: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
+                "FILE:6: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
+                "FILE:7: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
             ]
         );
     }

@@ -19,6 +19,16 @@ pub struct BindAddress(pub Option<SocketAddr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub Duration);
 
+/// A duration as in Go and Kubernetes, or zero, which keeps the kernel's setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeout(Duration);
+
+impl Timeout {
+    pub const fn seconds(self) -> u64 {
+        self.0.as_secs()
+    }
+}
+
 /// What to do if a relist lacks more than half of the known objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ListTrust {
@@ -65,6 +75,30 @@ impl FromStr for Period {
             _ => Err(format!("{text:?} must be more than zero")),
         }
     }
+}
+
+impl FromStr for Timeout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let length: Duration = match text {
+            "0" => Duration::ZERO,
+            text => duration(text)?,
+        };
+        // kube-proxy cuts a part of a second off; nothing would be left of this one.
+        if !length.is_zero() && length.as_secs() == 0 {
+            return Err(format!("{text:?} is less than a second, and not 0"));
+        }
+        Ok(Self(length))
+    }
+}
+
+/// A duration that is not negative.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: jiff::SignedDuration = text.parse().map_err(|_why: jiff::Error| {
+        format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms")
+    })?;
+    Duration::try_from(parsed).map_err(|_why| format!("{text:?} is negative"))
 }
 
 /// `--healthz-bind-address`; the default port is 10256.
@@ -128,6 +162,12 @@ pub fn node_name(text: &str) -> Result<String, String> {
             "{text:?} is not a node name; `kubectl get nodes` lists them"
         ))
     }
+}
+
+/// A field of YAML that is true or false.
+pub fn boolean(text: &str) -> Result<bool, String> {
+    text.parse()
+        .map_err(|_why| format!("{text:?} is neither true nor false"))
 }
 
 pub fn node_ip(text: &str) -> Result<IpAddr, String> {

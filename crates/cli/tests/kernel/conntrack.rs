@@ -4,8 +4,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::time::Instant;
 
 use crate::agent::Node;
-use crate::lab::{Lab, Place, sh, wait_until};
-use crate::yaml::{NODES, Service, slice, web};
+use crate::lab::{Lab, NODE_V4, NODE_V6, Place, sh, wait_until};
+use crate::yaml::{External, NODES, Service, slice, web};
 
 const PORTS: u16 = 2_000;
 /// Number of ports with an entry that no IPVS connection owns.
@@ -41,16 +41,26 @@ fn track_unowned(client: &Place, server: &Place) {
 
 /// Adds an entry of a datagram to `service`, with a reply from `server` and the same port.
 fn track(client: &Place, service: &str, server: &Place, port: u16) {
-    let (client, server) = if service.contains(':') {
-        (client.v6, server.v6)
+    let server = if service.contains(':') {
+        server.v6
     } else {
-        (client.v4, server.v4)
+        server.v4
+    };
+    track_from(client, service, &server.to_string(), port, 0);
+}
+
+/// The same with the address that replies come from, and a conntrack zone.
+fn track_from(client: &Place, service: &str, server: &str, port: u16, zone: u16) {
+    let client = if service.contains(':') {
+        client.v6
+    } else {
+        client.v4
     };
     // Unique for each address: replies of one server must differ in the client's port.
     let last = service.rsplit(['.', ':']).next().unwrap();
     let from = 50_000 + last.parse::<u16>().unwrap();
     sh(&format!(
-        "conntrack -I -p udp -t 600 -s {client} -d {service} --sport {from} --dport {port} \
+        "conntrack -I -w {zone} -p udp -t 600 -s {client} -d {service} --sport {from} --dport {port} \
          --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst {from} 2>&1"
     ));
 }
@@ -113,6 +123,10 @@ fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_outside_the_main_lo
     track_unowned(&client, &one);
     assert_eq!(tracked(&one), usize::from(PORTS + UNOWNED));
 
+    let (dumps, deleted) = (
+        metric("sync_duration_seconds_count"),
+        metric("deleted_entries_total"),
+    );
     let began = Instant::now();
     node.write("slice.yaml", &endpoint(&two));
     wait_until("no entry of the old server", || {
@@ -120,8 +134,8 @@ fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_outside_the_main_lo
         tracked(&one) == 0
     });
     eprintln!("gone after {:?}", began.elapsed());
-    let dumps = metric("sync_duration_seconds_count");
-    let deleted = metric("deleted_entries_total");
+    let dumps = metric("sync_duration_seconds_count") - dumps;
+    let deleted = metric("deleted_entries_total") - deleted;
     eprintln!("{dumps} dumps, {deleted} deletions");
     // The steps are written in six chunks, each with at most one dump.
     assert!((1..=6).contains(&dumps), "{dumps}");
@@ -186,4 +200,96 @@ fn d13_entries_of_one_and_of_several_addresses_are_the_only_ones_deleted_in_both
     node.write("slices.yaml", &slices([("a", &one), ("b", &two)]));
     wait_until("no entry of a and b", || [A, B].map(left) == [[0, 0]; 2]);
     assert_eq!(left(NEITHER), [2, 2]);
+}
+
+/// A Service that serves the same UDP port at each of its addresses.
+const PORT: u16 = 30_053;
+const VIPS: [&str; 2] = ["203.0.113.7", "2001:db8::7"];
+/// Where another host serves the number of the node port.
+const OTHER_HOST: [&str; 2] = ["192.0.2.8", "2001:db8:ffff::8"];
+
+fn external(ingress: &[&str], node_ports: &[u16]) -> String {
+    let service = Service {
+        ports: &[("UDP", PORT)],
+        ..web("web", &A)
+    };
+    if ingress.is_empty() && node_ports.is_empty() {
+        return service.yaml();
+    }
+    let external = External {
+        node_ports,
+        ingress,
+        ..External::default()
+    };
+    external.yaml(&service)
+}
+
+fn endpoints(pods: &[&Place]) -> String {
+    let of = |family: &str, ip: fn(&Place) -> IpAddr| {
+        let lines: Vec<_> = pods.iter().map(|pod| format!("{} n1", ip(pod))).collect();
+        slice(
+            "web",
+            &format!("web-{family}"),
+            &[("UDP", PORT, PORT)],
+            &lines,
+        )
+    };
+    of("4", |pod| pod.v4) + &of("6", |pod| pod.v6)
+}
+
+#[test]
+fn kp_ct_04_a_node_port_or_an_address_that_is_removed_takes_its_own_entries_along_and_no_others() {
+    let mut lab = Lab::new();
+    let (client, server) = (lab.pod(), lab.pod());
+    let ranges = "10.96.0.0/12,fd00:10:96::/112";
+    let mut node = Node::new().with(&["--service-cidr", ranges]);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &external(&VIPS, &[PORT]));
+    node.write("slices.yaml", &endpoints(&[&server]));
+    node.start();
+    let frontends = [A, VIPS, [NODE_V4, NODE_V6], OTHER_HOST];
+    for address in frontends.into_iter().flatten() {
+        track(&client, address, &server, PORT);
+    }
+    let left = || frontends.map(|addresses| addresses.map(tracked_to));
+    assert_eq!(left(), [[1, 1]; 4]);
+
+    node.write("service.yaml", &external(&VIPS, &[]));
+    wait_until("no entry of the node port", || left()[2] == [0, 0]);
+    assert_eq!(left(), [[1, 1], [1, 1], [0, 0], [1, 1]]);
+
+    node.write("service.yaml", &external(&[], &[]));
+    wait_until("no entry of the load balancer", || left()[1] == [0, 0]);
+    assert_eq!(left(), [[1, 1], [0, 0], [0, 0], [1, 1]]);
+
+    // KP-CT-02: kube-proxy keeps the entries of a Service without endpoints.
+    node.write("slices.yaml", &endpoints(&[]));
+    wait_until("no entry of the cluster IP", || left()[0] == [0, 0]);
+    assert_eq!(left()[3], [1, 1]);
+}
+
+/// KP-CT-03
+#[test]
+fn the_first_endpoint_of_a_service_deletes_entries_without_an_endpoint_in_every_zone() {
+    let mut lab = Lab::new();
+    let (client, server) = (lab.pod(), lab.pod());
+    let ranges = "10.96.0.0/12,fd00:10:96::/112";
+    let mut node = Node::new().with(&["--service-cidr", ranges]);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &external(&[], &[PORT]));
+    node.write("slices.yaml", &endpoints(&[]));
+    node.start();
+    let node_ips = [NODE_V4, NODE_V6];
+    for address in [A, node_ips, NEITHER].into_iter().flatten() {
+        for zone in [0, 7] {
+            track_from(&client, address, address, PORT, zone);
+        }
+    }
+    let left = || [A, node_ips, NEITHER].map(|addresses| addresses.map(tracked_to));
+    assert_eq!(left(), [[2, 2]; 3]);
+    node.write("slices.yaml", &endpoints(&[&server]));
+    wait_until("no entry without an endpoint", || {
+        left()[..2] == [[0, 0]; 2]
+    });
+    assert_eq!(left()[2], [2, 2]);
 }

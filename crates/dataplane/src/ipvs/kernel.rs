@@ -31,6 +31,22 @@ pub trait Kernel {
     /// Carries out steps in order, and continues after one that fails. Returns one result for each.
     /// [`Step::DeleteFlows`] does not concern IPVS: it is skipped and counts as done.
     async fn apply(&mut self, steps: &[Step]) -> Vec<Result<(), StepError>>;
+
+    /// The timeouts of connections.
+    async fn timeouts(&mut self) -> Result<IpvsTimeouts, KernelError>;
+
+    /// Sets the timeouts of connections; `None` leaves one as it is.
+    async fn set_timeouts(&mut self, timeouts: IpvsTimeouts) -> Result<(), KernelError>;
+}
+
+/// Timeouts of connections, in seconds. `None` is unknown, or leaves one as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IpvsTimeouts {
+    /// Established TCP connections.
+    pub tcp: Option<u32>,
+    /// TCP connections after a FIN.
+    pub tcp_fin: Option<u32>,
+    pub udp: Option<u32>,
 }
 
 /// A virtual server from a list, without its real servers.

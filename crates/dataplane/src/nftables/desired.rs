@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use topology_core::model::Family;
 
+use super::clients::ClientRules;
 use super::family::TableFamily;
 use super::rules::chains;
 use super::sets::{Element, KeyType, MARKED, SETS, SOURCE_RANGES, SetName, SetRow};
@@ -15,9 +16,17 @@ use super::table::{Set, Table};
 pub struct DesiredTables {
     /// Elements by set; a set without elements has no entry.
     sets: BTreeMap<SetName, BTreeSet<Element>>,
+    pub(super) clients: ClientRules,
 }
 
 impl DesiredTables {
+    /// Sets the rules about clients.
+    #[must_use]
+    pub fn with_clients(mut self, clients: ClientRules) -> Self {
+        self.clients = clients;
+        self
+    }
+
     /// Adds elements to a set.
     #[must_use]
     pub fn with(mut self, set: &SetRow, elements: impl IntoIterator<Item = Element>) -> Self {
@@ -97,13 +106,14 @@ impl DesiredTables {
         std::iter::from_fn(next).take_while(move |element| element.family() == family)
     }
 
-    /// Whether `desired` has an element that `self` lacks, so that it must be written before the virtual servers.
+    /// Whether `desired` has a rule or element that `self` lacks, so that it must be written before the virtual servers.
     pub fn lacks_any_of(&self, desired: &Self) -> bool {
         let mut sets = desired.sets.iter();
-        !sets.all(|(name, elements)| {
-            let held = self.sets.get(name);
-            held.is_some_and(|held| elements.is_subset(held))
-        })
+        self.clients != desired.clients
+            || !sets.all(|(name, elements)| {
+                let held = self.sets.get(name);
+                held.is_some_and(|held| elements.is_subset(held))
+            })
     }
 
     /// Whether the family has a Service address; otherwise it gets no table.
@@ -119,7 +129,7 @@ impl DesiredTables {
             sets: sets
                 .map(|(name, key)| self.set(name, key, family))
                 .collect(),
-            chains: chains(family, &self.lengths(family)),
+            chains: chains(family, &self.lengths(family), &self.clients),
         })
     }
 

@@ -12,7 +12,8 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
         return None;
     }
     let mut families = TableFamily::ALL.into_iter();
-    if families.all(|family| held.needs(family) == desired.needs(family)) {
+    let has_same_tables = families.all(|family| held.needs(family) == desired.needs(family));
+    if has_same_tables && held.clients == desired.clients {
         return Some(changes(held, desired));
     }
     Some(replace(desired))

@@ -2,6 +2,7 @@
 
 use topology_core::model::{Family, IpNetwork};
 
+use super::clients::{ClientRules, LocalPods, Masquerade};
 use super::family::TableFamily;
 use super::sets::SOURCE_RANGES;
 use super::table::{Chain, Hook, Rule};
@@ -25,13 +26,14 @@ const MANGLE: i32 = -150;
 const SOURCE_NAT: i32 = 100;
 
 /// The chains of a family's table, in a fixed order. Source ranges have the prefix lengths `lengths`.
-pub(super) fn chains(family: TableFamily, lengths: &[u8]) -> Vec<Chain> {
+pub(super) fn chains(family: TableFamily, lengths: &[u8], clients: &ClientRules) -> Vec<Chain> {
     let (echo, refuse) = match family {
         TableFamily::Ip => ("icmp type echo-request", "icmp port-unreachable"),
         TableFamily::Ip6 => ("icmpv6 type echo-request", "icmpv6 port-unreachable"),
         TableFamily::Arp => return vec![arp()],
     };
     let ip = family.as_str();
+    let (pods, masquerade) = (&clients.local_pods, clients.masquerade(family));
     // First the chains that others jump to.
     let first = source_ranges(family, lengths).into_iter();
     let others = [
@@ -40,15 +42,19 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8]) -> Vec<Chain> {
         base("input", ("input", AFTER_IPVS), claim(ip)),
         base("silent-input", ("input", FILTER), vec![silence(ip)]),
         base("silent-output", ("output", MANGLE), vec![silence(ip)]),
-        postrouting(ip),
-        base("before-ipvs", ("input", BEFORE_IPVS), before_ipvs(ip)),
+        postrouting(ip, pods, masquerade),
+        base("before-ipvs", ("input", BEFORE_IPVS), before_ipvs(ip, pods)),
         base(
             "before-ipvs-output",
             ("output", MANGLE),
             vec![check_source(ip)],
         ),
-        base("after-ipvs-input", ("input", BEHIND_IPVS), unmark(ip)),
-        base("after-ipvs-output", ("output", OUTPUT_FIRST), unmark(ip)),
+        base("after-ipvs-input", ("input", BEHIND_IPVS), unmark(ip, pods)),
+        base(
+            "after-ipvs-output",
+            ("output", OUTPUT_FIRST),
+            unmark(ip, pods),
+        ),
     ];
     first.chain(others).collect()
 }
@@ -125,7 +131,7 @@ fn claim(ip: &str) -> Vec<Rule> {
     ]
 }
 
-fn postrouting(ip: &str) -> Chain {
+fn postrouting(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Chain {
     // At any address: a packet from a pod to itself that passes here was sent to another address.
     let hairpin = Rule::new(
         format!("{ip} saddr . {ip} daddr @hairpin masquerade"),
@@ -141,8 +147,36 @@ fn postrouting(ip: &str) -> Chain {
     Chain {
         name: "postrouting",
         hook: Some(nat),
-        rules: std::iter::once(hairpin).chain(external).collect(),
+        rules: std::iter::once(hairpin)
+            .chain(external)
+            .chain(cluster_ips(ip, pods, masquerade))
+            .collect(),
     }
+}
+
+/// Masquerades connections to cluster IPs, but never those to ports that serve outside clients with their own address.
+/// The hook gets the incoming link of packets that IPVS has sent, from `ip_output` (`net/ipv4/ip_output.c`) and
+/// `ip6_output`, and none for those of this node's own processes.
+///
+/// Only packets to a cluster IP that IPVS took leave on another link than `lo`.
+fn cluster_ips(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Vec<Rule> {
+    let not_local = match pods {
+        LocalPods::BySource => format!("ct original {ip} saddr != @inside "),
+        LocalPods::ByLink(links) => format!("iifname != {links} "),
+    };
+    let (clients, about) = match masquerade {
+        Masquerade::Nothing => return Vec::new(),
+        Masquerade::NotLocal => (not_local, "a client that is no pod of this node"),
+        Masquerade::Everything => (String::new(), "every client"),
+    };
+    let keep = |listener: &str| format!("{listener} @marked accept");
+    let keep = by_original_listener(ip, keep, "externalTrafficPolicy: Local");
+    let masquerade = ["cidrs", "vips"].map(|set| {
+        let to = format!("ct original {ip} daddr @{set}");
+        let text = format!("oif != \"lo\" {to} {clients}masquerade fully-random");
+        Rule::new(text, about)
+    });
+    keep.into_iter().chain(masquerade).collect()
 }
 
 /// Drops new connections to elements of the set `silent`, before IPVS would refuse them.
@@ -157,27 +191,27 @@ fn silence(ip: &str) -> Rule {
 /// `net/netfilter/ipvs/ip_vs_ctl.c`), so marked packets have other real servers than those from inside. It does so only for
 /// packets without a connection of its own, which may have one of conntrack. Packets that conntrack calls invalid get no
 /// mark: [`unmark`] would not know them.
-fn before_ipvs(ip: &str) -> Vec<Rule> {
+fn before_ipvs(ip: &str, pods: &LocalPods) -> Vec<Rule> {
     let listener = listener(ip);
-    vec![
-        check_source(ip),
-        Rule::new(
-            format!("{ip} saddr @inside accept"),
-            "from inside the cluster",
-        ),
-        Rule::new(
-            format!("ct state new {listener} @drop-outside drop"),
-            "no endpoint for clients outside of the cluster",
-        ),
-        Rule::new(
-            format!("ct state new,established meta mark != 0 {listener} @marked jump save-mark"),
-            "another program's mark",
-        ),
-        Rule::new(
-            format!("ct state new,established meta mark set {listener} map @marks"),
-            "endpoints for clients outside of the cluster",
-        ),
-    ]
+    let inside = |client: String| Rule::new(format!("{client} accept"), "from inside the cluster");
+    let save = Rule::new(
+        format!("ct state new,established meta mark != 0 {listener} @marked jump save-mark"),
+        "another program's mark",
+    );
+    let drop = Rule::new(
+        format!("ct state new {listener} @drop-outside drop"),
+        "no endpoint for clients outside of the cluster",
+    );
+    let mark = Rule::new(
+        format!("ct state new,established meta mark set {listener} map @marks"),
+        "endpoints for clients outside of the cluster",
+    );
+    let rules = match pods {
+        LocalPods::BySource => [inside(format!("{ip} saddr @inside")), drop, save, mark],
+        // `unmark` does not see the link, and so clears the marks of all clients.
+        LocalPods::ByLink(links) => [save, inside(format!("iifname {links}")), drop, mark],
+    };
+    std::iter::once(check_source(ip)).chain(rules).collect()
 }
 
 /// Keeps the mark of another program while IPVS has the packet: Calico marks packets in the input hook, and applies no
@@ -207,21 +241,18 @@ fn check_source(ip: &str) -> Rule {
 
 /// Clears the mark, so that rules of other programs never see it, and restores the one before. Setting the mark from the
 /// map first ends the rule for packets without a mark of ours.
-fn unmark(ip: &str) -> Vec<Rule> {
-    let inside = Rule::new(
-        format!("ct original {ip} saddr @inside accept"),
-        "from inside the cluster",
-    );
+fn unmark(ip: &str, pods: &LocalPods) -> Vec<Rule> {
+    let inside = matches!(pods, LocalPods::BySource).then(|| {
+        let text = format!("ct original {ip} saddr @inside accept");
+        Rule::new(text, "from inside the cluster")
+    });
     let clear = |listener: &str| format!("meta mark set {listener} map @marks meta mark set 0");
     let rules = by_original_listener(ip, clear, "IPVS has read the mark");
     let restore = Rule::new(
         "meta mark set ct id map @saved-marks delete @saved-marks { ct id : meta mark }",
         "another program's mark",
     );
-    std::iter::once(inside)
-        .chain(rules)
-        .chain([restore])
-        .collect()
+    inside.into_iter().chain(rules).chain([restore]).collect()
 }
 
 /// Address, protocol and port that a packet goes to.

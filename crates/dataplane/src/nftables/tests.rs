@@ -322,3 +322,71 @@ fn a_prefix_length_that_comes_or_goes_is_no_single_element() {
     let v6 = (&SOURCE_RANGES, source_range("fd00::10", "fd00::/16"));
     assert!(!tables.can_apply(&added(&[v6])), "a set of another table");
 }
+
+fn clients(local_pods: LocalPods, masquerade_v4: Masquerade) -> ClientRules {
+    ClientRules {
+        local_pods,
+        masquerade_v4,
+        masquerade_v6: Masquerade::Nothing,
+    }
+}
+
+/// The rules that differ from those without detection of local pods, without their comments.
+fn rules_about_clients(clients: ClientRules) -> String {
+    let usual = full().table(TableFamily::Ip).unwrap().to_string();
+    let table = full().with_clients(clients).table(TableFamily::Ip).unwrap();
+    let table = table.to_string();
+    let added = table.lines().filter(|line| !usual.contains(line));
+    let removed = usual.lines().filter(|line| !table.contains(line));
+    let text = |sign: char, line: &str| {
+        let rule = line.split(" comment ").next().unwrap_or(line);
+        format!("{sign} {}\n", rule.trim())
+    };
+    let added = added.map(|line| text('+', line));
+    added.chain(removed.map(|line| text('-', line))).collect()
+}
+
+#[test]
+fn kp_it_10_connections_to_cluster_ips_are_masqueraded_by_two_rules_without_an_element() {
+    let links = Links::WithPrefix("veth".parse().unwrap());
+    let links = LocalPods::ByLink(links);
+    let by_source = clients(LocalPods::BySource, Masquerade::NotLocal);
+    insta::assert_snapshot!(rules_about_clients(by_source), @r#"
+    + meta l4proto tcp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto udp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto sctp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + oif != "lo" ct original ip daddr @cidrs ct original ip saddr != @inside masquerade fully-random
+    + oif != "lo" ct original ip daddr @vips ct original ip saddr != @inside masquerade fully-random
+    "#);
+    let everything = clients(LocalPods::BySource, Masquerade::Everything);
+    insta::assert_snapshot!(rules_about_clients(everything), @r#"
+    + meta l4proto tcp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto udp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto sctp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + oif != "lo" ct original ip daddr @cidrs masquerade fully-random
+    + oif != "lo" ct original ip daddr @vips masquerade fully-random
+    "#);
+    let by_link = clients(links, Masquerade::NotLocal);
+    insta::assert_snapshot!(rules_about_clients(by_link), @r#"
+    + meta l4proto tcp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto udp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + meta l4proto sctp ct original ip daddr . meta l4proto . ct original proto-dst @marked accept
+    + oif != "lo" ct original ip daddr @cidrs iifname != "veth*" masquerade fully-random
+    + oif != "lo" ct original ip daddr @vips iifname != "veth*" masquerade fully-random
+    + iifname "veth*" accept
+    - ip saddr @inside accept
+    - ct original ip saddr @inside accept
+    - ct original ip saddr @inside accept
+    "#);
+}
+
+#[test]
+fn changed_rules_about_clients_replace_the_tables() {
+    let before = full();
+    let changed = clients(LocalPods::BySource, Masquerade::NotLocal);
+    let after = full().with_clients(changed);
+    assert!(before.lacks_any_of(&after));
+    let script = script(&before, &after);
+    assert!(script.contains("delete table ip ipvs-topo"), "{script}");
+    assert!(diff(&after, &after).is_none());
+}

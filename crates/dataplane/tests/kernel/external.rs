@@ -4,8 +4,8 @@ use std::net::{IpAddr, TcpListener};
 use std::process::Command;
 
 use dataplane::nftables::{
-    DROP_OUTSIDE, DesiredTables, Element, FIREWALLED, INSIDE, MARKS, MASQUERADE, SOURCE_RANGES,
-    VIPS,
+    ClientRules, DROP_OUTSIDE, DesiredTables, Element, FIREWALLED, INSIDE, Links, LocalPods, MARKS,
+    MASQUERADE, SOURCE_RANGES, VIPS,
 };
 use topology_core::model::{Protocol, parse_range};
 
@@ -153,23 +153,46 @@ async fn d7_clients_outside_have_real_servers_of_their_own_and_no_rule_sees_the_
 #[tokio::test]
 async fn a_mark_of_another_program_is_the_same_behind_ipvs() {
     let mut lab = lab();
-    let near = lab.pod();
-    let _servers = served(&[(&near, "near")]);
+    let (near, far) = (lab.pod(), lab.pod());
+    let _servers = served(&[(&near, "near"), (&far, "far")]);
     serve("-f 4096", &at(near.v4, 8080));
     serve("-f 4097 -6", &at(near.v6, 8080));
-    let all = tables().with(&MARKS, [mark(VIP4, 4096), mark(VIP6, 4097)]);
-    let _tables = write(&all).await;
-    sh(&format!("nft -f - <<'EOF'\n{OTHER}\nEOF"));
-    for target in [VIP4, VIP6].map(|ip| at(ip.parse().unwrap(), 80)) {
-        let outside = answers(Some(lab.outside()), &target);
-        assert!(outside.contains("\"near\":4"), "{target}: {outside}");
+    for (vip, far) in [(VIP4, far.v4), (VIP6, far.v6)] {
+        let vip = at(vip.parse().unwrap(), 80);
+        serve(&format!("-t {vip}"), &at(far, 8080));
     }
-    assert_eq!(
-        counted("other", "output"),
-        8,
-        "the first packet of each connection"
-    );
-    assert_eq!(counted("other", "wrong"), 0);
+    let link = |name: &str| LocalPods::ByLink(Links::Named(name.parse().unwrap()));
+    // Packets from outside come in on `eth0`.
+    let cases = [
+        (LocalPods::BySource, "near"),
+        (link("pod1"), "near"),
+        (link("eth0"), "far"),
+    ];
+    for (local_pods, server) in cases {
+        let clients = ClientRules {
+            local_pods,
+            ..ClientRules::default()
+        };
+        let all = tables().with(&MARKS, [mark(VIP4, 4096), mark(VIP6, 4097)]);
+        let _tables = write(&all.with_clients(clients.clone())).await;
+        sh(&format!(
+            "nft -f - <<'EOF'\nadd table inet other\ndelete table inet other\n{OTHER}\nEOF"
+        ));
+        for target in [VIP4, VIP6].map(|ip| at(ip.parse().unwrap(), 80)) {
+            let outside = answers(Some(lab.outside()), &target);
+            let expected = format!("\"{server}\":4");
+            assert!(
+                outside.contains(&expected),
+                "{clients:?}: {target}: {outside}"
+            );
+        }
+        assert_eq!(
+            counted("other", "output"),
+            8,
+            "{clients:?}: the first packet of each connection"
+        );
+        assert_eq!(counted("other", "wrong"), 0, "{clients:?}");
+    }
 }
 
 #[tokio::test]

@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
-use dataplane::host::{Host, HostObjects};
-use dataplane::ipvs::{Kernel, KernelError, ListedServer, ServerReading, StepError};
+use dataplane::host::{Host, HostObjects, NodeNeeds, Prepared};
+use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError, ListedServer, ServerReading, StepError};
 use dataplane::nftables::{DesiredTables, ElementDelta, NftError, TablesChange};
+use dataplane::ownership::SettingChange;
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteError, RouteReport};
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
@@ -71,6 +72,10 @@ pub(super) struct World {
     pub(super) other_proxy: Option<Vec<String>>,
     /// Schedulers that the kernel does not have.
     pub(super) lacking: BTreeSet<Scheduler>,
+    /// The timeouts of IPVS.
+    pub(super) timeouts: IpvsTimeouts,
+    /// What decided about sysctls last.
+    pub(super) needs: Option<NodeNeeds>,
 }
 
 /// The fault of a step.
@@ -321,6 +326,17 @@ impl Kernel for Shared {
             .map(|(step, result)| result.map_err(|outcome| error(step, outcome)))
             .collect()
     }
+
+    async fn timeouts(&mut self) -> Result<IpvsTimeouts, KernelError> {
+        Ok(self.0.borrow().timeouts)
+    }
+
+    async fn set_timeouts(&mut self, timeouts: IpvsTimeouts) -> Result<(), KernelError> {
+        let mut world = self.0.borrow_mut();
+        world.timeouts = timeouts;
+        world.journal.push("set timeouts".to_owned());
+        Ok(())
+    }
 }
 
 impl Host for Shared {
@@ -530,8 +546,14 @@ impl Host for Shared {
         Some(Ok(Vec::new()))
     }
 
-    async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {
-        (Vec::new(), Vec::new())
+    async fn prepare(&mut self, needs: NodeNeeds) -> Prepared {
+        self.0.borrow_mut().needs = Some(needs);
+        Prepared::default()
+    }
+
+    fn record_setting(&mut self, change: &SettingChange) -> std::io::Result<()> {
+        self.0.borrow_mut().journal.push(format!("record {change}"));
+        Ok(())
     }
 
     fn other_proxy(&mut self) -> Option<Vec<String>> {

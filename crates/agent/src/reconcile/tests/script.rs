@@ -8,6 +8,8 @@ use std::time::Duration;
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
 use dataplane::crash_point::CrashPoint;
+use dataplane::ipvs::IpvsTimeouts;
+use dataplane::sysctl::ConntrackSettings;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
@@ -19,7 +21,7 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
-use crate::agent_config::AgentConfig;
+use crate::agent_config::{AgentConfig, DetectLocal};
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
 use crate::state;
@@ -47,6 +49,10 @@ impl Loop {
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
             cluster_cidrs: Vec::new(),
+            ipvs_timeouts: IpvsTimeouts::default(),
+            conntrack: ConntrackSettings::default(),
+            detect_local: DetectLocal::default(),
+            masquerade_all: false,
             node_port_addresses: NodePortAddresses::default(),
             mark_mask: MarkMask::default(),
             scheduler: Scheduler::default(),

@@ -1,0 +1,162 @@
+//! Sets the node's settings: sysctls, `kube-ipvs0`, and the timeouts of connections.
+
+use std::fmt::Display;
+
+use dataplane::host::{Host, NodeNeeds, Prepared, unrecorded_text};
+use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError};
+use dataplane::ownership::SettingChange;
+use dataplane::sysctl::ConntrackTimeouts;
+use topology_core::model::Family;
+use topology_core::scheduler::Scheduler;
+
+use super::reconciler::Reconciler;
+use crate::node_warning::Topic;
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Sets what differs. Returns the number of changes.
+    pub(super) async fn prepare(&mut self) -> u64 {
+        let needs = self.needs();
+        let mut prepared = self.host.prepare(needs).await;
+        match self.set_timeouts(&mut prepared).await {
+            Ok(timeouts) => self.log_effective(timeouts, prepared.conntrack),
+            Err(error) => prepared.warnings.push(format!(
+                "the timeouts of IPVS cannot be set: {error}; see `ipvsadm --list --timeout`, and set them with \
+                 `ipvsadm --set`"
+            )),
+        }
+        let Prepared {
+            changed, warnings, ..
+        } = prepared;
+        for change in &changed {
+            tracing::info!("{change}");
+        }
+        self.warnings.set(Topic::Settings, warnings);
+        changed.len() as u64
+    }
+
+    fn needs(&self) -> NodeNeeds {
+        let hashing = [Scheduler::Mh, Scheduler::Sh];
+        let is_hashing = |name: &str| hashing.iter().any(|scheduler| scheduler.name() == name);
+        let mut servers = self.mirror.keys().filter_map(|key| self.mirror.get(key));
+        let mut services = self.index.snapshot().services();
+        NodeNeeds {
+            hashes: hashing.contains(&self.config.scheduler)
+                || servers.any(|server| is_hashing(&server.scheduler)),
+            serves_v6: services.any(|service| {
+                let mut frontends = service.frontends.iter();
+                frontends.any(|frontend| Family::of(frontend.address) == Family::V6)
+            }),
+        }
+    }
+
+    /// Sets the timeouts that differ from the configured ones, with one command. Returns those in effect.
+    async fn set_timeouts(&mut self, prepared: &mut Prepared) -> Result<IpvsTimeouts, KernelError> {
+        let held = self.kernel.timeouts().await?;
+        let changes = changes(held, self.config.ipvs_timeouts);
+        if changes.is_empty() {
+            return Ok(held);
+        }
+        for change in &changes {
+            if let Err(error) = self.host.record_setting(change) {
+                prepared.warnings.push(unrecorded_text(&error));
+            }
+        }
+        self.kernel.set_timeouts(self.config.ipvs_timeouts).await?;
+        self.crash_point.record_writes(1);
+        let lines = changes.iter().map(ToString::to_string);
+        prepared.changed.extend(lines);
+        self.kernel.timeouts().await
+    }
+
+    /// Logs how long connections without packets are known, if that changed.
+    fn log_effective(&mut self, ipvs: IpvsTimeouts, conntrack: ConntrackTimeouts) {
+        let line = effective(ipvs, conntrack);
+        if line != self.effective_timeouts {
+            tracing::info!("{line}");
+            self.effective_timeouts = line;
+        }
+    }
+}
+
+/// The timeouts that differ, as changes. A configured 0 keeps a timeout, as in the kernel.
+fn changes(held: IpvsTimeouts, desired: IpvsTimeouts) -> Vec<SettingChange> {
+    let change = |name: &str, held: Option<u32>, desired: Option<u32>| {
+        let (held, desired) = (held?, desired.filter(|seconds| *seconds != 0)?);
+        (held != desired).then(|| SettingChange {
+            name: format!("ipvs.{name}"),
+            old: held.to_string(),
+            new: desired.to_string(),
+        })
+    };
+    let changes = [
+        change("tcp_timeout", held.tcp, desired.tcp),
+        change("tcpfin_timeout", held.tcp_fin, desired.tcp_fin),
+        change("udp_timeout", held.udp, desired.udp),
+    ];
+    changes.into_iter().flatten().collect()
+}
+
+/// KP-WK-13: a connection through a Service is known to IPVS and to connection tracking, and ends when one forgets it.
+fn effective(ipvs: IpvsTimeouts, conntrack: ConntrackTimeouts) -> String {
+    let rows = [
+        ("TCP", ipvs.tcp, conntrack.tcp),
+        ("TCP after FIN", ipvs.tcp_fin, conntrack.tcp_fin),
+        ("UDP", ipvs.udp, conntrack.udp),
+    ];
+    let texts = rows.map(|(name, ipvs, conntrack)| {
+        let ipvs = ipvs.map(u64::from);
+        let least = [ipvs, conntrack].into_iter().flatten().min();
+        format!(
+            "{name} {} s (IPVS {}, connection tracking {})",
+            text(least),
+            text(ipvs),
+            text(conntrack)
+        )
+    });
+    format!("idle connections end after: {}", texts.join("; "))
+}
+
+fn text(seconds: Option<impl Display>) -> String {
+    seconds.map_or_else(|| "?".to_owned(), |seconds| seconds.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELD: IpvsTimeouts = IpvsTimeouts {
+        tcp: Some(900),
+        tcp_fin: Some(120),
+        udp: Some(300),
+    };
+
+    #[test]
+    fn kp_to_01_only_configured_timeouts_that_differ_are_changed_and_0_keeps_one() {
+        assert!(changes(HELD, IpvsTimeouts::default()).is_empty());
+        let desired = IpvsTimeouts {
+            tcp: Some(900),
+            tcp_fin: Some(0),
+            udp: Some(60),
+        };
+        let texts = changes(HELD, desired);
+        let texts: Vec<_> = texts.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["ipvs.udp_timeout: 300 -> 60"]);
+        let without_udp = IpvsTimeouts { udp: None, ..HELD };
+        assert!(changes(without_udp, desired).is_empty());
+    }
+
+    #[test]
+    fn kp_wk_13_the_smaller_timeout_of_ipvs_and_connection_tracking_counts() {
+        let conntrack = ConntrackTimeouts {
+            tcp: Some(86_400),
+            tcp_fin: None,
+            udp: Some(120),
+        };
+        assert_eq!(
+            effective(HELD, conntrack),
+            "idle connections end after: TCP 900 s (IPVS 900, connection tracking 86400); \
+             TCP after FIN 120 s (IPVS 120, connection tracking ?); \
+             UDP 120 s (IPVS 300, connection tracking 120)"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! `--detect-local-mode` and its names of links, as in kube-proxy (KP-CF-30, KP-CF-31).
+
+use agent::agent_config::DetectLocal;
+use clap::{Args, ValueEnum};
+use dataplane::nftables::{LinkName, Links};
+
+use crate::exit::Failure;
+
+/// How packets of this node's pods are recognized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum DetectLocalMode {
+    /// By `--cluster-cidr`.
+    #[default]
+    #[value(name = "ClusterCIDR")]
+    ClusterCidr,
+    /// By `spec.podCIDRs` of this Node.
+    #[value(name = "NodeCIDR")]
+    NodeCidr,
+    /// By the link of `--pod-bridge-interface`.
+    BridgeInterface,
+    /// By the links of `--pod-interface-name-prefix`.
+    InterfaceNamePrefix,
+}
+
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct DetectLocalArgs {
+    /// How packets of this node's pods are recognized: other connections to cluster IPs are
+    /// masqueraded.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    pub detect_local_mode: DetectLocalMode,
+
+    /// The bridge of this node's pods, for the mode `BridgeInterface`.
+    #[arg(long, value_name = "LINK")]
+    pub pod_bridge_interface: Option<LinkName>,
+
+    /// The beginning of the names of the pods' links on this node, for the mode
+    /// `InterfaceNamePrefix`.
+    #[arg(long, value_name = "PREFIX")]
+    pub pod_interface_name_prefix: Option<LinkName>,
+}
+
+impl DetectLocalArgs {
+    /// # Errors
+    /// The name that the mode needs is missing.
+    pub fn get(&self) -> Result<DetectLocal, Failure> {
+        let needs = |name: &Option<LinkName>, mode: &str, flag: &str, field: &str| {
+            name.clone().ok_or_else(|| {
+                let field = format!("detectLocal.{field} in the file of --config");
+                Failure::input(format_args!("the mode {mode} needs {flag}, or {field}"))
+            })
+        };
+        Ok(match self.detect_local_mode {
+            DetectLocalMode::ClusterCidr => DetectLocal::ClusterCidr,
+            DetectLocalMode::NodeCidr => DetectLocal::NodeCidr,
+            DetectLocalMode::BridgeInterface => DetectLocal::Links(Links::Named(needs(
+                &self.pod_bridge_interface,
+                "BridgeInterface",
+                "--pod-bridge-interface",
+                "bridgeInterface",
+            )?)),
+            DetectLocalMode::InterfaceNamePrefix => DetectLocal::Links(Links::WithPrefix(needs(
+                &self.pod_interface_name_prefix,
+                "InterfaceNamePrefix",
+                "--pod-interface-name-prefix",
+                "interfaceNamePrefix",
+            )?)),
+        })
+    }
+
+    /// Applies a field of a `KubeProxyConfiguration`.
+    ///
+    /// # Errors
+    /// The text is not a value of the field.
+    pub fn take(&mut self, field: &str, text: &str) -> Result<(), String> {
+        let name = || text.parse().map_err(|error| format!("{error}"));
+        match field {
+            "detectLocalMode" => {
+                let mode = DetectLocalMode::from_str(text, false);
+                self.detect_local_mode = mode.map_err(|_unknown| {
+                    format!(
+                        "{text:?} is not one of ClusterCIDR, NodeCIDR, BridgeInterface and \
+                         InterfaceNamePrefix"
+                    )
+                })?;
+            }
+            "detectLocal.bridgeInterface" => self.pod_bridge_interface = Some(name()?),
+            _ => self.pod_interface_name_prefix = Some(name()?),
+        }
+        Ok(())
+    }
+
+    /// The mode in the notation of kube-proxy.
+    pub fn mode(&self) -> &'static str {
+        match self.detect_local_mode {
+            DetectLocalMode::ClusterCidr => "ClusterCIDR",
+            DetectLocalMode::NodeCidr => "NodeCIDR",
+            DetectLocalMode::BridgeInterface => "BridgeInterface",
+            DetectLocalMode::InterfaceNamePrefix => "InterfaceNamePrefix",
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Timeouts of connections and the size of the connection tracking table, as in kube-proxy (KP-CF-29, KP-CF-35 to
+//! KP-CF-38).
+
+use clap::Args;
+use dataplane::ipvs::IpvsTimeouts;
+use dataplane::sysctl::{ConntrackSettings, TableSize};
+use rustix::thread::sched_getaffinity;
+
+use super::values::{self, Timeout};
+
+/// kube-proxy's defaults.
+const MAX_PER_CORE: u64 = 32_768;
+const MIN: u64 = 131_072;
+const TCP_ESTABLISHED: u64 = 24 * 60 * 60;
+const TCP_CLOSE_WAIT: u64 = 60 * 60;
+
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct TimeoutArgs {
+    /// The timeout of IPVS for idle TCP connections; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub ipvs_tcp_timeout: Option<Timeout>,
+
+    /// The timeout of IPVS for TCP connections after a FIN; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub ipvs_tcpfin_timeout: Option<Timeout>,
+
+    /// The timeout of IPVS for UDP; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub ipvs_udp_timeout: Option<Timeout>,
+
+    /// The number of tracked connections for each processor; 0 keeps the kernel's limit. This and
+    /// the next six flags have kube-proxy's defaults with `--config`; without it, the kernel's
+    /// settings stay as they are.
+    #[arg(long, value_name = "CONNECTIONS")]
+    pub conntrack_max_per_core: Option<u64>,
+
+    /// The number of tracked connections at least, unless --conntrack-max-per-core is 0.
+    #[arg(long, value_name = "CONNECTIONS")]
+    pub conntrack_min: Option<u64>,
+
+    /// The timeout of connection tracking for idle TCP connections; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub conntrack_tcp_timeout_established: Option<Timeout>,
+
+    /// The timeout of connection tracking for TCP connections that one side has closed; 0 keeps
+    /// the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub conntrack_tcp_timeout_close_wait: Option<Timeout>,
+
+    /// Let connection tracking accept TCP segments outside of the window.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub conntrack_tcp_be_liberal: bool,
+
+    /// The timeout of connection tracking for UDP without replies; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub conntrack_udp_timeout: Option<Timeout>,
+
+    /// The timeout of connection tracking for UDP with replies; 0 keeps the kernel's.
+    #[arg(long, value_name = "DURATION")]
+    pub conntrack_udp_timeout_stream: Option<Timeout>,
+}
+
+impl TimeoutArgs {
+    /// The timeouts of IPVS.
+    pub fn ipvs(&self) -> IpvsTimeouts {
+        let seconds = |timeout: Option<Timeout>| {
+            let seconds = timeout?.seconds();
+            Some(u32::try_from(seconds).unwrap_or(u32::MAX))
+        };
+        IpvsTimeouts {
+            tcp: seconds(self.ipvs_tcp_timeout),
+            tcp_fin: seconds(self.ipvs_tcpfin_timeout),
+            udp: seconds(self.ipvs_udp_timeout),
+        }
+    }
+
+    /// The settings of connection tracking on this machine. With a file of kube-proxy its defaults apply.
+    pub fn conntrack(&self, has_file: bool) -> ConntrackSettings {
+        let seconds = |timeout: Option<Timeout>, default: Option<u64>| {
+            let seconds = timeout.map(Timeout::seconds);
+            seconds.or(default.filter(|_| has_file)).filter(|s| *s != 0)
+        };
+        ConntrackSettings {
+            table: self.table(has_file, cores()),
+            tcp_established: seconds(
+                self.conntrack_tcp_timeout_established,
+                Some(TCP_ESTABLISHED),
+            ),
+            tcp_close_wait: seconds(self.conntrack_tcp_timeout_close_wait, Some(TCP_CLOSE_WAIT)),
+            udp: seconds(self.conntrack_udp_timeout, None),
+            udp_stream: seconds(self.conntrack_udp_timeout_stream, None),
+            tcp_be_liberal: self.conntrack_tcp_be_liberal,
+        }
+    }
+
+    fn table(&self, has_file: bool, cores: u64) -> Option<TableSize> {
+        let (per_core, min) = (self.conntrack_max_per_core, self.conntrack_min);
+        let is_given = per_core.is_some() || min.is_some();
+        let per_core = per_core.unwrap_or(MAX_PER_CORE);
+        let size = per_core.saturating_mul(cores).max(min.unwrap_or(MIN));
+        match (per_core, is_given, has_file) {
+            (0, ..) | (_, false, false) => None,
+            (_, true, _) => Some(TableSize::Exactly(size)),
+            (_, false, true) => Some(TableSize::AtLeast(size)),
+        }
+    }
+
+    /// Applies a field of a `KubeProxyConfiguration`; `None` if it has none of that name. An empty text is `null`. A
+    /// zero is the default of some fields; of the others it turns kube-proxy's default off.
+    ///
+    /// # Errors
+    /// The text is not a value of the field.
+    pub fn take(&mut self, field: &str, text: &str) -> Option<Result<(), String>> {
+        let timeout = match field {
+            "ipvs.tcpTimeout" => &mut self.ipvs_tcp_timeout,
+            "ipvs.tcpFinTimeout" => &mut self.ipvs_tcpfin_timeout,
+            "ipvs.udpTimeout" => &mut self.ipvs_udp_timeout,
+            "conntrack.tcpEstablishedTimeout" => &mut self.conntrack_tcp_timeout_established,
+            "conntrack.tcpCloseWaitTimeout" => &mut self.conntrack_tcp_timeout_close_wait,
+            "conntrack.udpTimeout" => &mut self.conntrack_udp_timeout,
+            "conntrack.udpStreamTimeout" => &mut self.conntrack_udp_timeout_stream,
+            "conntrack.maxPerCore" => return Some(number(&mut self.conntrack_max_per_core, text)),
+            "conntrack.min" => return Some(number(&mut self.conntrack_min, text)),
+            "conntrack.tcpBeLiberal" if matches!(text, "" | "false") => return Some(Ok(())),
+            "conntrack.tcpBeLiberal" => {
+                let read = values::boolean(text);
+                return Some(read.map(|value| self.conntrack_tcp_be_liberal = value));
+            }
+            _ => return None,
+        };
+        let has_default = field.starts_with("conntrack.tcp");
+        if text.is_empty() || (!has_default && matches!(text, "0" | "0s")) {
+            return Some(Ok(()));
+        }
+        Some(text.parse().map(|value| *timeout = Some(value)))
+    }
+}
+
+fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let number = text.parse();
+    *held = Some(number.map_err(|_why| format!("{text:?} is not a number of connections"))?);
+    Ok(())
+}
+
+/// Processors that this process may use, as Go counts them.
+fn cores() -> u64 {
+    sched_getaffinity(None).map_or(1, |set| u64::from(set.count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kp_cf_35_the_table_has_kube_proxys_size_with_its_file_and_the_given_one_otherwise() {
+        let table = |per_core: Option<u64>, min: Option<u64>, has_file: bool| {
+            let args = TimeoutArgs {
+                conntrack_max_per_core: per_core,
+                conntrack_min: min,
+                ..TimeoutArgs::default()
+            };
+            args.table(has_file, 8)
+        };
+        let [at_least, exactly] = [TableSize::AtLeast, TableSize::Exactly];
+        assert_eq!(table(None, None, false), None);
+        assert_eq!(table(None, None, true), Some(at_least(262_144)));
+        assert_eq!(table(Some(1_000), None, false), Some(exactly(131_072)));
+        assert_eq!(table(Some(1_000), Some(0), true), Some(exactly(8_000)));
+        assert_eq!(table(None, Some(500_000), true), Some(exactly(500_000)));
+        assert_eq!(table(Some(0), Some(500_000), true), None);
+        assert!(cores() > 0);
+    }
+
+    #[test]
+    fn kp_cf_36_defaults_of_timeouts_apply_only_with_a_file_and_0_keeps_a_timeout() {
+        let mut args = TimeoutArgs::default();
+        assert_eq!(args.conntrack(false), ConntrackSettings::default());
+        let settings = args.conntrack(true);
+        assert_eq!(settings.tcp_established, Some(86_400));
+        assert_eq!(settings.tcp_close_wait, Some(3_600));
+        assert_eq!((settings.udp, settings.udp_stream), (None, None));
+        let fields = [
+            ("conntrack.tcpEstablishedTimeout", "0s"),
+            ("conntrack.tcpCloseWaitTimeout", ""),
+            ("conntrack.udpTimeout", "10s"),
+            ("conntrack.tcpBeLiberal", "true"),
+            ("ipvs.udpTimeout", "1m"),
+            ("ipvs.tcpTimeout", "0s"),
+        ];
+        for (field, text) in fields {
+            assert_eq!(args.take(field, text), Some(Ok(())), "{field}");
+        }
+        let settings = args.conntrack(true);
+        assert_eq!(settings.tcp_established, None);
+        assert_eq!(settings.tcp_close_wait, Some(3_600));
+        assert_eq!(settings.udp, Some(10));
+        assert!(settings.tcp_be_liberal);
+        let ipvs = args.ipvs();
+        assert_eq!((ipvs.tcp, ipvs.tcp_fin, ipvs.udp), (None, None, Some(60)));
+        assert_eq!(args.take("conntrack.future", "1"), None);
+        assert!(args.take("conntrack.min", "x").unwrap().is_err());
+        assert!(args.take("ipvs.udpTimeout", "-1s").unwrap().is_err());
+    }
+}
