@@ -24,6 +24,8 @@ mod drain;
 mod external;
 #[path = "kernel/external_changes.rs"]
 mod external_changes;
+#[path = "kernel/external_ips.rs"]
+mod external_ips;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

@@ -42,6 +42,7 @@ const VIP_RANGES: &[&str] = &["203.0.113.0/24", "2001:db8::/64"];
 pub(crate) const NODE_PORT: External<'_> = External {
     node_ports: NODE_PORTS,
     ingress: &[],
+    external_ips: &[],
     local: false,
     ranges: &[],
 };
@@ -92,12 +93,12 @@ pub(crate) type Client<'a> = Option<&'a Place>;
 
 /// The connections that each server answered, and the source addresses that the servers saw.
 #[derive(Debug, PartialEq, Eq)]
-struct Answers {
-    servers: BTreeMap<String, u64>,
-    peers: BTreeSet<String>,
+pub(crate) struct Answers {
+    pub(crate) servers: BTreeMap<String, u64>,
+    pub(crate) peers: BTreeSet<String>,
 }
 
-fn answers(client: Client<'_>, target: &Target, connections: u32) -> Answers {
+pub(crate) fn answers(client: Client<'_>, target: &Target, connections: u32) -> Answers {
     let flags = if target.udp { "--udp" } else { "" };
     let line = load(&target.at, connections, flags);
     let hits = counted(&client.map_or_else(|| sh(&line), |place| place.sh(&line)));
@@ -153,7 +154,7 @@ pub(crate) fn attempt(client: Client<'_>, target: &Target) -> Result<(), ErrorKi
 }
 
 pub(crate) const DROPPED: Result<(), ErrorKind> = Err(ErrorKind::TimedOut);
-const REFUSED: Result<(), ErrorKind> = Err(ErrorKind::ConnectionRefused);
+pub(crate) const REFUSED: Result<(), ErrorKind> = Err(ErrorKind::ConnectionRefused);
 
 /// A node with a client pod, an endpoint on it, and an endpoint on another node.
 pub(crate) struct World {
@@ -260,7 +261,7 @@ fn serve(pod: &Place, name: &str) -> Vec<Process> {
 }
 
 /// All addresses of the node, without prefix lengths.
-fn node_addresses() -> BTreeSet<String> {
+pub(crate) fn node_addresses() -> BTreeSet<String> {
     let list = sh("ip -o addr show");
     let words = list.split_whitespace().filter(|word| word.contains('/'));
     words
