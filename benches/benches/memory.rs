@@ -59,7 +59,7 @@ fn hold(path: &Path) -> Result<()> {
     let before = resident_kib()?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let mut index = Index::new(Vec::new());
-    let mut source = watch(path, None)?;
+    let mut source = watch(path, cluster::AllowLists::default())?;
     runtime.block_on(async {
         while index.completeness().is_none() {
             let batch = source.next().await.context("the source ended")?;

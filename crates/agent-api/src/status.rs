@@ -47,7 +47,7 @@ pub struct NodeWarningView {
 pub struct ServicesView {
     /// In order of Service, port name and address.
     pub virtual_servers: Vec<ServerView>,
-    /// Parts of Services that this version does not program.
+    /// Parts of Services that are not programmed.
     pub not_programmed: Vec<NotProgrammedView>,
     /// Problems found while resolving the Services.
     pub findings: Vec<WarningView>,

@@ -14,7 +14,7 @@ pub struct NodeView {
     pub node: String,
     /// In order of Service, port name and address.
     pub virtual_servers: Vec<ServerView>,
-    /// Parts of Services that this version does not program.
+    /// Parts of Services that are not programmed.
     pub not_programmed: Vec<NotProgrammedView>,
     /// Warnings about the input.
     pub warnings: Vec<WarningView>,
@@ -28,7 +28,7 @@ pub struct ServerView {
     pub service: String,
     /// The name of the Service port; empty if it has none.
     pub port_name: String,
-    /// The kind of the address: `ClusterIP`, `NodePort` or `LoadBalancer`; of a firewall mark, that of the first of
+    /// The kind of the address: `ClusterIP`, `NodePort`, `ExternalIP` or `LoadBalancer`; of a firewall mark, that of the first of
     /// `frontends`.
     pub kind: String,
     /// `TCP`, `UDP` or `SCTP`.

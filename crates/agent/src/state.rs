@@ -96,7 +96,7 @@ pub struct ServiceState {
     pub servers: Vec<ServerState>,
     /// Problems found while resolving the Service.
     pub findings: Vec<Finding>,
-    /// Parts of it that this version does not program.
+    /// Parts of it that are not programmed.
     pub unprogrammed: Vec<Unprogrammed>,
 }
 

@@ -3,8 +3,8 @@
 //! Flags have kube-proxy's names where it has them (`--healthz-bind-address`). Other kube-proxy
 //! names with the same meaning are accepted as aliases.
 
-mod annotations;
 mod detect_local;
+mod allow_lists;
 mod format;
 mod moment;
 mod origin;
@@ -23,8 +23,8 @@ use topology_core::model::{NodePortAddresses, NodePortEntry};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
-pub use self::annotations::AnnotationArgs;
 pub use self::detect_local::DetectLocalArgs;
+pub use self::allow_lists::AllowListArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
@@ -188,7 +188,7 @@ impl AgentArgs {
                 ListTrust::Confirm => Relists::Confirm,
                 ListTrust::Believe => Relists::Believe,
             },
-            annotation_keys: self.service.annotations.label_keys(),
+            allowed: self.service.allow_lists.get(),
             clock: Clock::system(),
         }
     }
@@ -220,7 +220,7 @@ pub struct ServiceArgs {
     pub fwmark_mask: MarkMask,
 
     #[command(flatten)]
-    pub annotations: AnnotationArgs,
+    pub allow_lists: AllowListArgs,
 }
 
 impl ServiceArgs {
@@ -385,7 +385,7 @@ pub struct SimulateArgs {
     pub scale: Vec<change::Scale>,
 
     #[command(flatten)]
-    pub annotations: AnnotationArgs,
+    pub allow_lists: AllowListArgs,
 
     /// The price of a GiB from one zone to another, in any currency.
     #[arg(long, value_name = "PER_GIB", value_parser = change::price)]

@@ -107,7 +107,7 @@ impl Offline {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
             now: Some(now),
-            annotation_keys: args.annotations.label_keys(),
+            allowed: args.allow_lists.get(),
             mark_mask: args.fwmark_mask,
             marks,
         };

@@ -62,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// Watches the cluster. Files use only the permitted annotation labels of `options`.
+    /// Watches the cluster. Files use only the allow lists of `options`.
     ///
     /// # Errors
     /// The path does not exist, or the server or the credentials are unknown.
@@ -70,7 +70,7 @@ impl Origin {
         match self {
             Self::Files(path) => {
                 source::check(path).map_err(Failure::input)?;
-                source::watch(path, options.annotation_keys).map_err(Failure::input)
+                source::watch(path, options.allowed).map_err(Failure::input)
             }
             Self::Api(access) => api::watch(access, options).map_err(Failure::input),
         }

@@ -95,7 +95,7 @@ fn quoted(word: &str) -> String {
 pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let options = Options {
         now: Some(args.moment.get()),
-        annotation_keys: args.annotations.label_keys(),
+        allowed: args.allow_lists.get(),
         ..Options::default()
     };
     let origin = args.origin.get();
@@ -194,7 +194,7 @@ fn edit(
             "--set reads the annotations a second time, which standard input and pipes do not allow; save it to a file",
         ));
     }
-    let allowed = options.annotation_keys.as_ref();
+    let allowed = options.allowed.annotation_keys.as_ref();
     edit.set(snapshot, &args.set, allowed, |service| {
         origin.annotations(service, PREFIX)
     })?;

@@ -136,6 +136,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
             "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodeIPs": args.node_ip,
+            "externalIPRanges": args.service.allow_lists.external_ip_ranges.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "fwmarkMask": args.service.fwmark_mask.to_string(),
             "drainTimeout": seconds(args.drain_timeout),
             "stateDir": args.state_dir,

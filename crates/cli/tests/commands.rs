@@ -56,9 +56,14 @@ const BUSY: &str = "
 
 /// Exit code, output and errors of a command on [`BUSY`].
 fn of_busy(words: &[&str]) -> (Option<i32>, String, String) {
+    of_text(BUSY, words)
+}
+
+/// Exit code, output and errors of a command on a cluster.
+fn of_text(cluster: &str, words: &[&str]) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("busy.yaml");
-    fs::write(&path, BUSY).unwrap();
+    let path = folder.path().join("cluster.yaml");
+    fs::write(&path, cluster).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
         .args(words)
         .arg("--cluster")
@@ -333,5 +338,51 @@ fn the_kubeconfig_is_found_where_kubectl_finds_it() {
             errors.contains(&expected),
             "{expected:?} is missing in: {errors}"
         );
+    }
+}
+
+const EXTERNAL_IP: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: mail, namespace: shop},
+  spec: {clusterIP: 10.96.0.1, externalIPs: [198.51.100.25], ports: [{name: smtp, port: 25}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: mail-1, namespace: shop, labels: {kubernetes.io/service-name: mail}},
+  addressType: IPv4, ports: [{name: smtp, port: 2525}], endpoints: [{addresses: [10.244.0.1], nodeName: n1}]}
+";
+
+#[test]
+fn cve_2020_8554_an_external_ip_is_served_only_in_an_allowed_range() {
+    let allowed = ["--external-ip-ranges", "198.51.100.0/24"];
+    let other = ["--external-ip-ranges", "203.0.113.0/24,2001:db8::/64"];
+    for (ranges, served) in [(&[][..], false), (&other, false), (&allowed, true)] {
+        let words = [&["render", "--node", "n1", "-o", "json"], ranges].concat();
+        let (code, json, errors) = of_text(EXTERNAL_IP, &words);
+        assert_eq!(code, Some(0), "{errors}");
+        let view: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let servers = view["virtualServers"].as_array().unwrap().iter();
+        let kinds: Vec<_> = servers.map(|server| server["kind"].as_str()).collect();
+        let reason = view.pointer("/notProgrammed/0/reason");
+        if served {
+            assert_eq!(kinds, [Some("ClusterIP"), Some("ExternalIP")]);
+            assert_eq!(reason, None);
+        } else {
+            assert_eq!(kinds, [Some("ClusterIP")]);
+            assert_eq!(
+                reason.unwrap(),
+                "external IP 198.51.100.25 is in no range of --external-ip-ranges, so it is not programmed"
+            );
+        }
+        for (command, shown) in [
+            (&["simulate", "shop/mail"][..], "shop/mail:smtp ExternalIP"),
+            (
+                &["explain", "--node", "n1", "shop/mail"],
+                "198.51.100.25:25",
+            ),
+        ] {
+            let (code, text, errors) = of_text(EXTERNAL_IP, &[command, ranges].concat());
+            assert_eq!(code, Some(0), "{errors}");
+            assert_eq!(text.contains(shown), served, "{text}");
+        }
     }
 }

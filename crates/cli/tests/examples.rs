@@ -36,7 +36,7 @@ fn read(example: &Path, node: &str) -> Offline {
         scheduler: topology_core::scheduler::Scheduler::Wrr,
         nodeport_addresses: Vec::new(),
         fwmark_mask: topology_core::snapshot::MarkMask::default(),
-        annotations: cli::args::AnnotationArgs::default(),
+        allow_lists: cli::args::AllowListArgs::default(),
     };
     // At this time the drain of the examples is active, and its ramp is over.
     let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();

@@ -26,6 +26,8 @@ mod external;
 mod external_changes;
 #[path = "kernel/masquerade.rs"]
 mod masquerade;
+#[path = "kernel/external_ips.rs"]
+mod external_ips;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

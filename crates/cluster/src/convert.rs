@@ -12,6 +12,7 @@ mod address;
 mod custom;
 mod drain;
 mod endpoint_slice;
+mod external_ips;
 mod frontends;
 mod label_keys;
 mod meta;
@@ -33,6 +34,7 @@ mod captured;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::AllowLists;
 use crate::clock::Clock;
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
@@ -53,17 +55,16 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     /// Which labels of the other Nodes to keep; `None` keeps all labels.
     pub(crate) others: Option<OtherNodes>,
-    /// The labels that annotations may use, besides the built-in ones; `None` allows all labels.
-    pub(crate) annotation_keys: Option<BTreeSet<Arc<str>>>,
+    pub(crate) allowed: AllowLists,
     /// Limits what the aliases of all files expand to.
     pub(crate) aliases: Aliases,
 }
 
 impl Context {
-    pub(crate) fn judging(clock: Clock, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Self {
+    pub(crate) fn judging(clock: Clock, allowed: AllowLists) -> Self {
         Self {
             clock,
-            annotation_keys,
+            allowed,
             ..Self::default()
         }
     }
@@ -167,7 +168,7 @@ fn of_kind(
         interner,
         clock,
         others,
-        annotation_keys,
+        allowed,
         aliases: _,
     } = context;
     let others = others.as_ref();
@@ -178,11 +179,11 @@ fn of_kind(
             Ok(Some(Object::Node(node)))
         }
         Kind::Service => {
-            let converted = service::convert(root, &key, interner, report);
+            let converted = service::convert(root, &key, allowed, interner, report);
             converted.map(|service| {
                 service.map(|mut service| {
-                    if let Some(allowed) = annotation_keys {
-                        label_keys::restrict(&mut service, root, allowed, interner, report);
+                    if let Some(keys) = &allowed.annotation_keys {
+                        label_keys::restrict(&mut service, root, keys, interner, report);
                     }
                     Object::Service(service)
                 })

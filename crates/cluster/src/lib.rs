@@ -34,5 +34,8 @@ pub use safe_text as text;
 pub mod unused_policies;
 pub mod warning;
 
+mod allow_lists;
 mod convert;
 mod intern;
+
+pub use allow_lists::AllowLists;

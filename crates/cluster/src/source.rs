@@ -25,6 +25,7 @@ use std::sync::Arc;
 use topology_core::model::IpNetwork;
 use topology_core::snapshot::{MarkMask, MarkedPort, Snapshot};
 
+use crate::AllowLists;
 use crate::claims;
 use crate::clock::Clock;
 use crate::convert::Context;
@@ -62,9 +63,8 @@ pub struct Options {
     /// Milliseconds since 1970, if known. A drain must end within 72 hours of this time, or else
     /// of its creation. A drain that has ended gives a warning.
     pub now: Option<i64>,
-    /// The labels that annotations of Services may use, besides the built-in ones. `None` allows
-    /// all labels.
-    pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+    /// What Services may use.
+    pub allowed: AllowLists,
     /// The bits of firewall marks.
     pub mark_mask: MarkMask,
     /// Firewall marks that an agent allocated.
@@ -81,7 +81,7 @@ impl Options {
     }
 
     fn context(&self) -> Context {
-        Context::judging(Clock::at(self.now), self.annotation_keys.clone())
+        Context::judging(Clock::at(self.now), self.allowed.clone())
     }
 }
 

@@ -12,6 +12,7 @@ mod common;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use cluster::AllowLists;
 use cluster::source::watch;
 
 fn followers() -> usize {
@@ -24,7 +25,7 @@ fn followers() -> usize {
 fn a_dropped_watch_ends_its_thread() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.yaml"), "").unwrap();
-    let mut followed = watch(dir.path(), None).unwrap();
+    let mut followed = watch(dir.path(), AllowLists::default()).unwrap();
     common::runtime().block_on(common::next(&mut followed));
     assert_eq!(followers(), 1);
     drop(followed);

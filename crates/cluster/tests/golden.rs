@@ -18,6 +18,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cluster::AllowLists;
 use cluster::event::{Event, FileReport};
 use cluster::source::watch;
 
@@ -114,7 +115,12 @@ fn run(name: &str) {
 /// All events and reports up to the first `Complete`.
 fn first_list(path: &Path) -> (Vec<Event>, Vec<FileReport>) {
     common::runtime().block_on(async {
-        let mut watch = watch(path, None).unwrap();
+        let external_ips = ["203.0.113.0/28", "2001:db8:7::/64"];
+        let allowed = AllowLists {
+            external_ips: external_ips.map(|range| range.parse().unwrap()).into(),
+            ..AllowLists::default()
+        };
+        let mut watch = watch(path, allowed).unwrap();
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         while !matches!(events.last(), Some(Event::Complete(_))) {
             let batch = common::next(&mut watch).await;

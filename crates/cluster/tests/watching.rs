@@ -14,6 +14,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cluster::AllowLists;
 use cluster::event::{Completeness, Event};
 use cluster::index::Index;
 use cluster::object::Object;
@@ -30,7 +31,7 @@ impl Followed {
     fn new(path: &Path) -> Self {
         let runtime = common::runtime();
         Self {
-            watch: watch(path, None).unwrap(),
+            watch: watch(path, AllowLists::default()).unwrap(),
             runtime,
         }
     }

@@ -131,11 +131,7 @@ fn ago(words: &str, seconds: Option<u64>) -> String {
 pub fn not_programmed(parts: &[NotProgrammedView]) -> String {
     let line =
         |part: &NotProgrammedView| format!("{}: {}: {}", part.service, part.field, part.reason);
-    section(
-        "Not yet programmed",
-        CellStyle::Warn,
-        parts.iter().map(line),
-    )
+    section("Not programmed", CellStyle::Warn, parts.iter().map(line))
 }
 
 fn warnings(input: &[WarningView], findings: &[WarningView]) -> String {

@@ -111,6 +111,7 @@ impl SimulationResult<'_> {
         FlowView {
             service: String::new(),
             port_name: flow.port_name.to_string(),
+            kind: flow.kind.as_str().to_owned(),
             frontend: frontend(&flow.key),
             policy: flow.policy.clone(),
             changed_policy: changed

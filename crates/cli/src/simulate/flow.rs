@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use agent_api::policy_text;
-use topology_core::model::ObjectName;
+use topology_core::model::{FrontendKind, ObjectName};
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{
     Clients, Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
@@ -20,6 +20,7 @@ use super::node_zones::NodeZones;
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) key: VirtualServerKey,
+    pub(crate) kind: FrontendKind,
     pub(crate) port_name: Arc<str>,
     /// The policy as text, as seen from the first group.
     pub(crate) policy: String,
@@ -110,6 +111,7 @@ impl Flow {
             .filter(|endpoint| could_serve(endpoint));
         Self {
             key: server.server.key,
+            kind: server.kind,
             port_name: server.port_name.clone(),
             policy: policy_text::policy(decision),
             levels: levels(decision),

@@ -1,5 +1,7 @@
 //! Sorts and names the Services in the output.
 
+use topology_core::model::FrontendKind;
+
 use super::figures::Figures;
 use super::view::{FlowView, LoadView, StateView};
 
@@ -59,7 +61,7 @@ pub(crate) fn last(flow: &FlowView) -> &Figures {
         .figures
 }
 
-/// `shop/cart:http`, and the family where it is not IPv4.
+/// `shop/cart:http`, the kind of address except for a cluster IP, and the family where it is not IPv4.
 pub(crate) fn name(flow: &FlowView) -> String {
     let port = match flow.port_name.as_str() {
         "" => String::new(),
@@ -70,5 +72,10 @@ pub(crate) fn name(flow: &FlowView) -> String {
     } else {
         ""
     };
-    format!("{}{port}{family}", flow.service)
+    let kind = if flow.kind == FrontendKind::ClusterIp.as_str() {
+        String::new()
+    } else {
+        format!(" {}", flow.kind)
+    };
+    format!("{}{port}{kind}{family}", flow.service)
 }

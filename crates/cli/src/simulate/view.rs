@@ -71,6 +71,8 @@ pub struct FlowView {
     pub service: String,
     /// The Service port's name; empty if it has none.
     pub port_name: String,
+    /// `ClusterIP`, `ExternalIP` or `LoadBalancer`.
+    pub kind: String,
     /// `TCP 10.96.0.10:80`.
     pub frontend: String,
     /// The present policy, as text.

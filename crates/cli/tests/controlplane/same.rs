@@ -25,7 +25,7 @@ mod alone {
             scheduler: topology_core::scheduler::Scheduler::Wrr,
             nodeport_addresses: Vec::new(),
             fwmark_mask: topology_core::snapshot::MarkMask::default(),
-            annotations: cli::args::AnnotationArgs::default(),
+            allow_lists: cli::args::AllowListArgs::default(),
         };
         let read = Offline::read(origin, node, &args, now);
         read.unwrap_or_else(|failure| panic!("{}", failure.message()))

@@ -133,7 +133,7 @@ impl Cluster {
             scheduler: topology_core::scheduler::Scheduler::Wrr,
             nodeport_addresses: Vec::new(),
             fwmark_mask: topology_core::snapshot::MarkMask::default(),
-            annotations: cli::args::AnnotationArgs::default(),
+            allow_lists: cli::args::AllowListArgs::default(),
         };
         let read = Offline::read(&origin(), &self.node("a"), &args, 0);
         let read = read.unwrap_or_else(|failure| panic!("{}", failure.message()));

@@ -42,6 +42,7 @@ const VIP_RANGES: &[&str] = &["203.0.113.0/24", "2001:db8::/64"];
 pub(crate) const NODE_PORT: External<'_> = External {
     node_ports: NODE_PORTS,
     ingress: &[],
+    external_ips: &[],
     local: false,
     ranges: &[],
 };
@@ -93,7 +94,7 @@ pub(crate) type Client<'a> = Option<&'a Place>;
 /// The connections that each server answered, and the source addresses that the servers saw.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
-    servers: BTreeMap<String, u64>,
+    pub(crate) servers: BTreeMap<String, u64>,
     pub(crate) peers: BTreeSet<String>,
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct External<'a> {
     pub(crate) node_ports: &'a [u16],
     /// The addresses of the load balancer.
     pub(crate) ingress: &'a [&'a str],
+    /// `spec.externalIPs`.
+    pub(crate) external_ips: &'a [&'a str],
     /// `externalTrafficPolicy: Local`.
     pub(crate) local: bool,
     /// `loadBalancerSourceRanges`; empty for all clients.
@@ -109,15 +111,15 @@ pub(crate) struct External<'a> {
 
 impl External<'_> {
     pub(crate) fn yaml(&self, service: &Service<'_>) -> String {
-        let kind = if self.ingress.is_empty() {
-            "NodePort"
-        } else {
-            "LoadBalancer"
+        let kind = match (self.ingress, self.node_ports) {
+            ([], []) => "ClusterIP",
+            ([], _) => "NodePort",
+            _ => "LoadBalancer",
         };
         let policy = if self.local { "Local" } else { "Cluster" };
-        let ranges = quoted(self.ranges);
+        let (ranges, external_ips) = (quoted(self.ranges), quoted(self.external_ips));
         let spec = format!(
-            "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n",
+            "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n  externalIPs: [{external_ips}]\n",
             service.spec
         );
         let service = Service {

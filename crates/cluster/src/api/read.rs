@@ -59,7 +59,7 @@ pub fn read(
     let watch = watch(
         access,
         WatchOptions {
-            annotation_keys: options.annotation_keys.clone(),
+            allowed: options.allowed.clone(),
             ..WatchOptions::default()
         },
     )?;

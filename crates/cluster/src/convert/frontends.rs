@@ -8,11 +8,14 @@ use super::address;
 use super::report::Report;
 use object_tree::Field;
 
-/// Returns all frontends: the cluster IPs, then node ports and load balancer addresses in their families (KP-IN-09).
+/// Returns all frontends: the cluster IPs, then node ports, load balancer addresses and external IPs in their families
+/// (KP-IN-09). Of two kinds with one address the first counts, so `loadBalancerSourceRanges` apply to an external IP that
+/// is also an address of the load balancer.
 pub(crate) fn frontends(
     root: &Field<'_>,
     cluster_ips: &[IpAddr],
     ports: &[ServicePort],
+    external_ips: Vec<IpAddr>,
     report: &mut Report,
 ) -> Vec<Frontend> {
     let cluster = cluster_ips.iter().copied();
@@ -20,11 +23,17 @@ pub(crate) fn frontends(
     if ports.iter().any(|port| port.node_port.is_some()) {
         found.extend(cluster.clone().map(Family::of).map(Frontend::node_port));
     }
-    for vip in load_balancer(root, report) {
-        let has_family = cluster.clone().any(|ip| Family::of(ip) == Family::of(vip));
-        let is_new = !found.iter().any(|frontend| frontend.address == vip);
-        if has_family && is_new {
-            found.push(Frontend::load_balancer(vip));
+    let load_balancers = load_balancer(root, report).into_iter();
+    let has_family = |vip: &IpAddr| cluster.clone().any(|ip| Family::of(ip) == Family::of(*vip));
+    let load_balancers = load_balancers.filter(has_family);
+    let external_ips = external_ips.into_iter().map(Frontend::external_ip);
+    for frontend in load_balancers
+        .map(Frontend::load_balancer)
+        .chain(external_ips)
+    {
+        let is_new = !found.iter().any(|other| other.address == frontend.address);
+        if is_new {
+            found.push(frontend);
         }
     }
     found.shrink_to_fit();

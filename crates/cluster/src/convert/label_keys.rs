@@ -110,6 +110,7 @@ mod tests {
 
     use topology_core::model::{Faults, Service};
 
+    use crate::AllowLists;
     use crate::source::{Options, read_text};
 
     /// The Service, and the warnings, where annotations may use `example.com/rack`.
@@ -123,7 +124,10 @@ mod tests {
             lines.concat()
         );
         let options = Options {
-            annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+            allowed: AllowLists {
+                annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+                ..AllowLists::default()
+            },
             ..Options::default()
         };
         let loaded = read_text("a.yaml", text.as_bytes(), &options).unwrap();

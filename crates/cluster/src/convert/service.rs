@@ -9,9 +9,11 @@ use topology_core::hints::HintMode;
 use topology_core::model::{Service, ServicePort, TrafficPolicy};
 use topology_core::policy::AnnotationChoice;
 
+use super::external_ips::{self, ExternalIps};
 use super::policy::{self, Asking};
 use super::report::Report;
 use super::{address, frontends, meta, ports, unprogrammed};
+use crate::AllowLists;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
@@ -29,6 +31,7 @@ const MAX_AFFINITY_SECONDS: u32 = 86_400;
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
+    allowed: &AllowLists,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Result<Option<Service>, Ignored> {
@@ -47,7 +50,9 @@ pub(crate) fn convert(
     if cluster_ips.is_empty() || service_ports.is_empty() {
         return Ok(None);
     }
-    let unprogrammed = unprogrammed::list(&spec, interner, report);
+    let ExternalIps { served, refused } =
+        external_ips::convert(&spec, &cluster_ips, &allowed.external_ips, interner, report);
+    let unprogrammed = unprogrammed::list(&spec, refused, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
     let Asking {
         asked,
@@ -65,7 +70,7 @@ pub(crate) fn convert(
         name: key.name.clone(),
         labels: labels.into_iter().collect(),
         created: meta::created(root, report),
-        frontends: frontends::frontends(root, &cluster_ips, &service_ports, report),
+        frontends: frontends::frontends(root, &cluster_ips, &service_ports, served, report),
         ports: service_ports,
         session_affinity: session_affinity(&spec, report),
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),

@@ -9,10 +9,11 @@ use object_tree::Field;
 /// Returns the parts in the order of `kubectl explain`.
 pub(crate) fn list(
     spec: &Field<'_>,
+    external_ips: Vec<Unprogrammed>,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Vec<Unprogrammed> {
-    let mut parts = Vec::new();
+    let mut parts = external_ips;
     let mut add = |field: &Field<'_>, reason: &str| {
         let field = interner.text(&field.to_string());
         parts.push(Unprogrammed {
@@ -20,9 +21,6 @@ pub(crate) fn list(
             reason: interner.text(reason),
         });
     };
-    for entry in spec.get("externalIPs").items(report) {
-        add(&entry, "external IPs are not programmed yet");
-    }
     let health = spec.get("healthCheckNodePort");
     if health.text(report).is_some_and(|port| port != "0") {
         add(&health, "the health check port is not served yet");

@@ -4,9 +4,7 @@ mod follow;
 mod lookout;
 mod signal;
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
@@ -14,6 +12,7 @@ use tokio::sync::mpsc as async_mpsc;
 
 use super::ReadError;
 use super::place::SourcePath;
+use crate::AllowLists;
 use crate::api::SyncStatus;
 use crate::clock::Clock;
 use crate::convert::Context;
@@ -43,10 +42,9 @@ pub struct Watch {
 ///
 /// Fails only if the operating system cannot report changes.
 ///
-/// `annotation_keys` are the labels that annotations of Services may use, besides the built-in
-/// ones; `None` allows all labels.
-pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result<Watch, ReadError> {
-    let context = Context::judging(Clock::system(), annotation_keys);
+/// `allowed` is what Services may use.
+pub fn watch(path: &Path, allowed: AllowLists) -> Result<Watch, ReadError> {
+    let context = Context::judging(Clock::system(), allowed);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();
     let thread = thread::Builder::new().name("cluster-files".to_owned());

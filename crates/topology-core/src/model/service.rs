@@ -38,7 +38,7 @@ pub struct Service {
     pub faults: Faults,
     /// The hints that it requests from the controller that writes its EndpointSlices.
     pub hint_mode: HintMode,
-    /// Parts of the Service that this version does not program.
+    /// Parts of the Service that are not programmed.
     pub unprogrammed: Vec<Unprogrammed>,
 }
 
@@ -124,7 +124,7 @@ pub enum TrafficPolicy {
     Local,
 }
 
-/// A part of a Service that this version does not program.
+/// A part of a Service that is not programmed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unprogrammed {
     /// The field, such as `spec.externalIPs`.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use guest_wire::RequestCounts;
 
 use super::cluster::Cluster;
-use super::{SHOP, TIMEOUT, rollout};
+use super::{SHOP, TIMEOUT};
 use testbed::lab::OUTSIDE;
 use testbed::vm::build;
 use testbed::vm::progress::ProgressLine;
@@ -97,7 +97,7 @@ impl<'a> Outsider<'a> {
         let step = ProgressLine::begin("publishing a server with node ports and load balancers");
         let web = include_str!("web.yaml").replace("VERSION", env!("CARGO_PKG_VERSION"));
         cluster.kubectl_with(&web, &["apply", "-f", "-"])?;
-        rollout(cluster, SHOP, "deployment/web")?;
+        crate::cluster::roll_out(&cluster.lab, SHOP, "deployment/web")?;
         for service in &SERVICES {
             let ingress = format!(
                 "{{\"status\":{{\"loadBalancer\":{{\"ingress\":[{{\"ip\":\"{}\"}}]}}}}}}",

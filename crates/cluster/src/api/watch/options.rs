@@ -1,8 +1,8 @@
 //! Options of a watch: the source of Nodes, and the handling of a relist that lacks many objects.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::AllowLists;
 use crate::clock::Clock;
 
 /// Where the agent reads Nodes.
@@ -22,9 +22,8 @@ pub enum NodeSource {
 pub struct WatchOptions {
     pub nodes: NodeSource,
     pub relists: Relists,
-    /// The labels that annotations of Services may use besides those that are always known. `None`
-    /// allows every label.
-    pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+    /// What Services may use.
+    pub allowed: AllowLists,
     /// Checks objects that depend on the time, such as drains.
     pub clock: Clock,
 }

@@ -76,7 +76,7 @@ impl Reflector {
         };
         Self {
             context: Context {
-                annotation_keys: options.annotation_keys.clone(),
+                allowed: options.allowed.clone(),
                 clock: options.clock.clone(),
                 ..Context::default()
             },

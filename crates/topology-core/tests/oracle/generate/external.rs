@@ -1,4 +1,5 @@
-//! Generates what clients outside of the cluster use: node ports, load balancer addresses and traffic policies.
+//! Generates what clients outside of the cluster use: node ports, load balancer addresses, external IPs
+//! and traffic policies.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,6 +10,8 @@ use topology_core::model::{Family, Frontend, IpNetwork, Service, TrafficPolicy};
 
 /// Load balancer addresses; one is an address of the node.
 const LOAD_BALANCERS: [&str; 4] = ["192.0.2.10", "192.0.2.11", "192.168.1.1", "2001:db8:2::10"];
+/// External IPs; one is an address of the node.
+const EXTERNAL: [&str; 3] = ["203.0.113.10", "172.16.0.1", "2001:db8:4::10"];
 /// Addresses of the node.
 const NODE: [&str; 4] = ["192.168.1.1", "172.16.0.1", "2001:db8::1", "2001:db8::2"];
 
@@ -18,6 +21,7 @@ pub(super) struct External {
     /// The first node port; the next port of the Service has the next number.
     node_port: Option<u16>,
     load_balancers: Vec<IpAddr>,
+    external_ips: Vec<IpAddr>,
     policy: TrafficPolicy,
     source_ranges: Option<Vec<IpNetwork>>,
 }
@@ -37,11 +41,12 @@ impl External {
             let frontends = families.iter().map(|family| Frontend::node_port(*family));
             service.frontends.extend(frontends);
         }
-        let addresses = self.load_balancers.into_iter();
-        let of_families = addresses.filter(|address| families.contains(&Family::of(*address)));
-        service
-            .frontends
-            .extend(of_families.map(Frontend::load_balancer));
+        let load_balancers = self.load_balancers.into_iter().map(Frontend::load_balancer);
+        let external_ips = self.external_ips.into_iter().map(Frontend::external_ip);
+        let external = load_balancers.chain(external_ips);
+        let of_families =
+            external.filter(|frontend| families.contains(&Family::of(frontend.address)));
+        service.frontends.extend(of_families);
         service.external_traffic_policy = self.policy;
         service.source_ranges = self.source_ranges;
     }
@@ -54,15 +59,20 @@ pub(super) fn external() -> impl Strategy<Value = External> {
         2 => Just(Vec::new()),
         1 => subsequence(LOAD_BALANCERS.to_vec(), 1..=3).prop_map(|texts| addresses(&texts)),
     ];
+    let external_ips = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => subsequence(EXTERNAL.to_vec(), 1..=2).prop_map(|texts| addresses(&texts)),
+    ];
     let policy = select(&[TrafficPolicy::Cluster, TrafficPolicy::Local][..]);
     let ranges = proptest::option::weighted(
         0.2,
         subsequence(vec!["198.51.100.0/24", "2001:db8:3::/48"], 0..=2),
     );
-    (node_port, load_balancers, policy, ranges).prop_map(
-        |(node_port, load_balancers, policy, ranges)| External {
+    (node_port, load_balancers, external_ips, policy, ranges).prop_map(
+        |(node_port, load_balancers, external_ips, policy, ranges)| External {
             node_port,
             load_balancers,
+            external_ips,
             policy,
             source_ranges: ranges
                 .map(|ranges| ranges.iter().map(|text| text.parse().unwrap()).collect()),

@@ -51,12 +51,14 @@ pub(super) fn external(service: &Service) -> (Map<String, Value>, Value) {
         ),
         ("ports".to_owned(), ports.collect()),
     ]);
-    if kind != "ClusterIP" {
+    let external_ips = addresses(service, FrontendKind::ExternalIp);
+    if kind != "ClusterIP" || !external_ips.is_empty() {
         spec.insert(
             "externalTrafficPolicy".to_owned(),
             json!(word(service.external_traffic_policy)),
         );
     }
+    spec.insert("externalIPs".to_owned(), json!(external_ips));
     if let Some(ranges) = &service.source_ranges {
         let ranges = ranges.iter().map(|range| json!(range.to_string()));
         spec.insert("loadBalancerSourceRanges".to_owned(), ranges.collect());

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use topology_core::model::Faults;
 
 use super::*;
+use crate::AllowLists;
 use crate::api::watch::resources::cluster_resources;
 use crate::clock::Clock;
 use crate::index::Index;
@@ -76,7 +77,10 @@ impl Bench {
         let options = WatchOptions {
             nodes,
             relists,
-            annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+            allowed: AllowLists {
+                annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+                ..AllowLists::default()
+            },
             clock: Clock::at(None),
         };
         Self {
