@@ -3,8 +3,8 @@
 //! Flags have kube-proxy's names where it has them (`--healthz-bind-address`). Other kube-proxy
 //! names with the same meaning are accepted as aliases.
 
-mod detect_local;
 mod allow_lists;
+mod detect_local;
 mod format;
 mod moment;
 mod origin;
@@ -23,8 +23,8 @@ use topology_core::model::{NodePortAddresses, NodePortEntry};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
-pub use self::detect_local::DetectLocalArgs;
 pub use self::allow_lists::AllowListArgs;
+pub use self::detect_local::DetectLocalArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;

@@ -24,10 +24,10 @@ mod drain;
 mod external;
 #[path = "kernel/external_changes.rs"]
 mod external_changes;
-#[path = "kernel/masquerade.rs"]
-mod masquerade;
 #[path = "kernel/external_ips.rs"]
 mod external_ips;
+#[path = "kernel/masquerade.rs"]
+mod masquerade;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]
