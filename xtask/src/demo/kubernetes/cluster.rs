@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use guest_wire::proc_ip_vs::{self, RealServer};
@@ -11,6 +12,12 @@ use guest_wire::{RequestCounts, View};
 
 use crate::cluster;
 use testbed::lab::RunningLab;
+
+/// The namespace of the Services and pods of the demo.
+pub(super) const SHOP: &str = "--namespace=shop";
+
+/// Limit for kernels and agents to follow a change.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connections per second of each client during a change.
 const RATE: &str = "20";
