@@ -16,6 +16,8 @@ mod lab;
 #[path = "kernel/yaml.rs"]
 mod yaml;
 
+#[path = "kernel/arp.rs"]
+mod arp;
 #[path = "kernel/conntrack.rs"]
 mod conntrack;
 #[path = "kernel/drain.rs"]
@@ -24,6 +26,8 @@ mod drain;
 mod external;
 #[path = "kernel/external_changes.rs"]
 mod external_changes;
+#[path = "kernel/forwarding.rs"]
+mod forwarding;
 #[path = "kernel/masquerade.rs"]
 mod masquerade;
 #[path = "kernel/nftables.rs"]
