@@ -37,6 +37,7 @@ pub struct AgentConfig {
     pub mark_mask: MarkMask,
     /// The scheduler of virtual servers, unless a Service requests another one.
     pub scheduler: Scheduler,
+    pub strict_arp: StrictArp,
     /// The timeouts of IPVS. `None` and 0 keep one.
     pub ipvs_timeouts: IpvsTimeouts,
     /// Settings of connection tracking.
@@ -67,4 +68,16 @@ pub enum DetectLocal {
     NodeCidr,
     /// They come in on such a link.
     Links(Links),
+}
+
+/// What the node does about ARP for Service addresses that are on none of its links.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StrictArp {
+    /// It answers no requests.
+    #[default]
+    NoReplies,
+    /// In addition, its own requests do not have such an address as their sender.
+    NoRepliesAndOwnSender,
+    /// It answers requests, as the kernel does for any local address.
+    Off,
 }

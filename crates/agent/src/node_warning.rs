@@ -26,6 +26,8 @@ pub enum Topic {
     Kernel,
     /// Another proxy on the node.
     OtherProxy,
+    /// Chains that drop forwarded packets.
+    ForwardPolicy,
     /// Schedulers that the kernel does not have.
     Scheduler,
 }
@@ -54,6 +56,7 @@ impl Topic {
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",
+            Self::ForwardPolicy => "ForwardPolicy",
             Self::Scheduler => "Scheduler",
         }
     }

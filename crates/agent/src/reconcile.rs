@@ -134,7 +134,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if self.forgetting.is_lost() {
                 return Ended::ConntrackLost;
             }
-            self.see_other_proxy();
+            self.see_news();
             self.publish();
         }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
-use dataplane::host::{Machine, Records, SettingsConfig};
+use dataplane::host::{Machine, NodeNews, Records, SettingsConfig};
+use dataplane::nftables::watch_forwarding;
 use dataplane::other_proxy;
 use dataplane::ownership::{
     Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks, SettingsRecord,
@@ -17,6 +18,7 @@ use dataplane::routes::address_monitor::AddressMonitor;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agent_config::AgentConfig;
@@ -33,9 +35,9 @@ const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent 
 const CONNTRACK_LOST: &str = "the thread that deletes connection tracking entries ended; the agent exits so that it is \
                               started again, and the data plane goes on serving";
 
-/// Why the agent exits if the task that detects other proxies panics.
-const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
-                           plane goes on serving";
+/// Why the agent exits if a task that looks at the node panics.
+const SEARCH_LOST: &str = "the search for other proxies or for chains that drop packets ended; the agent exits so that \
+                           it is started again, and the data plane goes on serving";
 
 /// Runs the data plane until SIGTERM or SIGINT, or until `superseded` returns a reason to exit, which is returned.
 /// Everything that was programmed stays in the kernel.
@@ -59,12 +61,7 @@ pub async fn run(
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
-    let (news, other_proxy) = watch::channel(Vec::new());
-    let searching = tokio::spawn(other_proxy::watch(
-        config.ports.clone(),
-        config.check_period,
-        news,
-    ));
+    let (news, mut tasks) = watch_node(&config);
     let records = Records {
         owned: record,
         draining,
@@ -75,7 +72,7 @@ pub async fn run(
         sysctl_dir: config.sysctl_dir.clone(),
         conntrack: config.conntrack,
     };
-    let host = Machine::open(records, settings, other_proxy, Arc::clone(&crash_point))?;
+    let host = Machine::open(records, settings, news, Arc::clone(&crash_point))?;
     let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");
@@ -95,7 +92,7 @@ pub async fn run(
         tokio::select! {
             () = stop.requested() => {}
             words = superseded => why = Some(words),
-            Err(error) = searching => why = Some(format!("{SEARCH_LOST}: {error}")),
+            Some(Err(error)) = tasks.join_next() => why = Some(format!("{SEARCH_LOST}: {error}")),
         }
     };
     let ended = Reconciler::new(config, parts)
@@ -106,6 +103,21 @@ pub async fn run(
         Ended::SourceLost => Ok(Some(SOURCE_LOST.to_owned())),
         Ended::ConntrackLost => Ok(Some(CONNTRACK_LOST.to_owned())),
     }
+}
+
+/// Starts the tasks that look at the node.
+fn watch_node(config: &AgentConfig) -> (NodeNews, JoinSet<()>) {
+    let (proxies, other_proxy) = watch::channel(Vec::new());
+    let (chains, forwarding) = watch::channel(Vec::new());
+    let mut tasks = JoinSet::new();
+    let period = config.check_period;
+    tasks.spawn(other_proxy::watch(config.ports.clone(), period, proxies));
+    tasks.spawn(watch_forwarding(period, chains));
+    let news = NodeNews {
+        other_proxy,
+        forwarding,
+    };
+    (news, tasks)
 }
 
 /// The boot time on a clock that stops during suspend, like the loop's clock.

@@ -120,6 +120,17 @@ pub struct AgentArgs {
     )]
     pub masquerade_all: bool,
 
+    /// ARP for Service addresses that are on no link of the node. Without the flag the node answers
+    /// no requests for them; `true` also keeps them out of its own requests; `false` lets it answer.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub ipvs_strict_arp: Option<bool>,
+
     #[command(flatten)]
     pub timeouts: TimeoutArgs,
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agent::agent_config::AgentConfig;
+use agent::agent_config::{AgentConfig, StrictArp};
 use agent::start::{self, AgentOptions};
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
@@ -81,6 +81,11 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
         cluster_cidrs: args.cluster_cidr.clone(),
         detect_local: args.detect_local.get()?,
         masquerade_all: args.masquerade_all,
+        strict_arp: match args.ipvs_strict_arp {
+            None => StrictArp::NoReplies,
+            Some(true) => StrictArp::NoRepliesAndOwnSender,
+            Some(false) => StrictArp::Off,
+        },
         ipvs_timeouts: args.timeouts.ipvs(),
         conntrack: args.timeouts.conntrack(args.config.is_some()),
         node_port_addresses: args.service.node_port_addresses(),
@@ -126,6 +131,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "ipvs": {
                 "scheduler": args.service.scheduler.name(),
                 "syncPeriod": seconds(args.check_period),
+                "strictARP": args.ipvs_strict_arp != Some(false),
             },
         },
         "ipvs-topo": {

@@ -16,6 +16,8 @@ mod lab;
 #[path = "kernel/yaml.rs"]
 mod yaml;
 
+#[path = "kernel/arp.rs"]
+mod arp;
 #[path = "kernel/conntrack.rs"]
 mod conntrack;
 #[path = "kernel/drain.rs"]
@@ -26,6 +28,8 @@ mod external;
 mod external_changes;
 #[path = "kernel/external_ips.rs"]
 mod external_ips;
+#[path = "kernel/forwarding.rs"]
+mod forwarding;
 #[path = "kernel/masquerade.rs"]
 mod masquerade;
 #[path = "kernel/nftables.rs"]

@@ -99,6 +99,9 @@ pub trait Host {
     /// Warnings about another proxy on this node; `None` if they are the same as in the last call. Never waits.
     fn other_proxy(&mut self) -> Option<Vec<String>>;
 
+    /// Warnings about chains that drop forwarded packets; `None` if they are the same as in the last call. Never waits.
+    fn forwarding(&mut self) -> Option<Vec<String>>;
+
     /// Lists our routes, foreign routes inside `ranges`, and foreign tables.
     async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects;
 }
@@ -110,6 +113,8 @@ pub struct NodeNeeds {
     pub hashes: bool,
     /// Whether there are Services of IPv6.
     pub serves_v6: bool,
+    /// Whether the node's own ARP requests must have an address of their link as the sender.
+    pub announces_own: bool,
 }
 
 /// The result of [`Host::prepare`].
@@ -156,8 +161,15 @@ pub struct Machine {
     nft: Nft,
     conntrack: Conntrack,
     settings: SettingsConfig,
-    other_proxy: watch::Receiver<Vec<String>>,
+    news: NodeNews,
     crash_point: Arc<CrashPoint>,
+}
+
+/// Warnings that tasks of their own find, one line each.
+#[derive(Debug)]
+pub struct NodeNews {
+    pub other_proxy: watch::Receiver<Vec<String>>,
+    pub forwarding: watch::Receiver<Vec<String>>,
 }
 
 impl Machine {
@@ -165,13 +177,13 @@ impl Machine {
     pub fn open(
         records: Records,
         settings: SettingsConfig,
-        other_proxy: watch::Receiver<Vec<String>>,
+        news: NodeNews,
         crash_point: Arc<CrashPoint>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
             records,
             settings,
-            other_proxy,
+            news,
             table: RouteTable::open()?,
             nft: Nft::open()?,
             conntrack: Conntrack::open()?,
@@ -184,10 +196,15 @@ impl Machine {
     fn set_sysctls(&mut self, needs: NodeNeeds) -> Prepared {
         let release = rustix::system::uname();
         let release = sysctl::parse_release(&release.release().to_string_lossy());
-        let NodeNeeds { hashes, serves_v6 } = needs;
+        let NodeNeeds {
+            hashes,
+            serves_v6,
+            announces_own,
+        } = needs;
         let needs = Needs {
             release: release.unwrap_or_default(),
             hashes,
+            announces_own,
         };
         let SettingsConfig {
             sysctl_dir,
@@ -218,6 +235,12 @@ impl Machine {
             conntrack: ConntrackTimeouts::read(sysctl_dir),
         }
     }
+}
+
+/// The lines, if they changed.
+fn updated(news: &mut watch::Receiver<Vec<String>>) -> Option<Vec<String>> {
+    let is_changed = news.has_changed().unwrap_or(false);
+    is_changed.then(|| news.borrow_and_update().clone())
 }
 
 /// The warning about a setting that is changed without a record.
@@ -335,8 +358,11 @@ impl Host for Machine {
     }
 
     fn other_proxy(&mut self) -> Option<Vec<String>> {
-        let is_news = self.other_proxy.has_changed().unwrap_or(false);
-        is_news.then(|| self.other_proxy.borrow_and_update().clone())
+        updated(&mut self.news.other_proxy)
+    }
+
+    fn forwarding(&mut self) -> Option<Vec<String>> {
+        updated(&mut self.news.forwarding)
     }
 
     async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects {

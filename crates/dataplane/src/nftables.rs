@@ -18,24 +18,28 @@
 //! process. Tables of other programs are never changed.
 
 mod apply;
-mod clients;
 mod delta;
 mod desired;
 mod diff;
 mod elements;
 mod family;
 mod foreign;
+mod forward;
 mod generation;
 mod observe;
+mod options;
 mod rules;
 mod sets;
 mod table;
 
 pub use apply::{Nft, NftError, TablesChange};
-pub use clients::{ClientRules, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError};
 pub use delta::{ElementDelta, SetElement};
 pub use desired::DesiredTables;
 pub use family::TableFamily;
+pub use forward::watch_forwarding;
+pub use options::{
+    ArpRequests, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError, RuleOptions,
+};
 pub use sets::{
     CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, INSIDE, MARKS, MASQUERADE, OWN, SILENT,
     SOURCE_RANGES, SetRow, VIPS,

@@ -207,8 +207,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.measure(&done, None);
     }
 
-    /// Updates the warnings about another proxy.
-    pub(super) fn see_other_proxy(&mut self) {
+    /// Updates the warnings that tasks of their own find.
+    pub(super) fn see_news(&mut self) {
+        if let Some(lines) = self.host.forwarding() {
+            self.warnings.set(Topic::ForwardPolicy, lines);
+        }
         if let Some(found) = self.host.other_proxy() {
             self.other_proxy.set_found(found);
             self.warn_of_other_proxy();

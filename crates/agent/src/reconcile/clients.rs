@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use dataplane::nftables::{ClientRules, LocalPods, Masquerade};
+use dataplane::nftables::{ArpRequests, LocalPods, Masquerade, RuleOptions};
 use topology_core::model::{Family, IpNetwork, Node};
 
-use crate::agent_config::DetectLocal;
+use crate::agent_config::{DetectLocal, StrictArp};
 
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
@@ -19,6 +19,8 @@ pub(super) struct ClientConfig<'a> {
     pub(super) detect_local: &'a DetectLocal,
     /// `--masquerade-all`.
     pub(super) masquerade_all: bool,
+    /// `--ipvs-strict-arp`.
+    pub(super) strict_arp: StrictArp,
 }
 
 impl ClientConfig<'_> {
@@ -36,7 +38,7 @@ impl ClientConfig<'_> {
         FAMILIES.into_iter().flat_map(of_family).collect()
     }
 
-    pub(super) fn rules(&self, node: Option<&Node>) -> ClientRules {
+    pub(super) fn rules(&self, node: Option<&Node>) -> RuleOptions {
         let masquerade = |family| {
             let is_detected = match self.detect_local {
                 DetectLocal::Links(_) => true,
@@ -48,13 +50,17 @@ impl ClientConfig<'_> {
                 (false, false) => Masquerade::Nothing,
             }
         };
-        ClientRules {
+        RuleOptions {
             local_pods: match self.detect_local {
                 DetectLocal::Links(links) => LocalPods::ByLink(links.clone()),
                 DetectLocal::ClusterCidr | DetectLocal::NodeCidr => LocalPods::BySource,
             },
             masquerade_v4: masquerade(Family::V4),
             masquerade_v6: masquerade(Family::V6),
+            arp: match self.strict_arp {
+                StrictArp::NoReplies | StrictArp::NoRepliesAndOwnSender => ArpRequests::Dropped,
+                StrictArp::Off => ArpRequests::Answered,
+            },
         }
     }
 
@@ -129,6 +135,7 @@ mod tests {
             cluster_cidrs,
             detect_local,
             masquerade_all: false,
+            strict_arp: StrictArp::NoReplies,
         }
     }
 

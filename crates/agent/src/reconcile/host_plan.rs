@@ -55,7 +55,7 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
     warnings.extend(refused.iter().map(ToString::to_string));
     warnings.extend(missing_sources(&node_ips, &vips));
     let tables = tables(&ranges, &vips, desired, &addresses.all())
-        .with_clients(rules)
+        .with_options(rules)
         .with(&INSIDE, inside.into_iter().map(Element::Range));
     let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
     let plan = HostPlan {
@@ -114,7 +114,7 @@ mod tests {
 
     use super::super::desired::DesiredService;
     use super::*;
-    use crate::agent_config::DetectLocal;
+    use crate::agent_config::{DetectLocal, StrictArp};
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
@@ -151,6 +151,7 @@ mod tests {
                 cluster_cidrs: &[],
                 detect_local: &DetectLocal::ClusterCidr,
                 masquerade_all: false,
+                strict_arp: StrictArp::NoReplies,
             },
         })
     }

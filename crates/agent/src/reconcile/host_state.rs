@@ -81,6 +81,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 cluster_cidrs: &self.config.cluster_cidrs,
                 detect_local: &self.config.detect_local,
                 masquerade_all: self.config.masquerade_all,
+                strict_arp: self.config.strict_arp,
             },
         });
         self.warnings.set(Topic::Addresses, warnings);

@@ -10,6 +10,7 @@ use topology_core::model::Family;
 use topology_core::scheduler::Scheduler;
 
 use super::reconciler::Reconciler;
+use crate::agent_config::StrictArp;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -40,6 +41,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut servers = self.mirror.keys().filter_map(|key| self.mirror.get(key));
         let mut services = self.index.snapshot().services();
         NodeNeeds {
+            announces_own: self.config.strict_arp == StrictArp::NoRepliesAndOwnSender,
             hashes: hashing.contains(&self.config.scheduler)
                 || servers.any(|server| is_hashing(&server.scheduler)),
             serves_v6: services.any(|service| {

@@ -10,6 +10,7 @@ mod fake;
 mod firewall_marks;
 mod killed;
 mod leaving;
+mod node_settings;
 mod pulse;
 mod questions;
 mod real_cases;

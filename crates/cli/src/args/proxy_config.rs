@@ -21,7 +21,7 @@ const KIND: &str = "KubeProxyConfiguration";
 const GROUP: &str = "kubeproxy.config.k8s.io/";
 
 /// Fields without effect here, and prefixes of such fields.
-const WITHOUT_EFFECT: [&str; 16] = [
+const WITHOUT_EFFECT: [&str; 15] = [
     "bindAddressHardFail",
     "clientConnection.",
     "configSyncPeriod",
@@ -34,7 +34,6 @@ const WITHOUT_EFFECT: [&str; 16] = [
     "ipvs.excludeCIDRs",
     // The agent applies a single change at once.
     "ipvs.minSyncPeriod",
-    "ipvs.strictARP",
     "nftables.",
     "portRange",
     "showHiddenMetricsForVersion",
@@ -126,6 +125,8 @@ impl AgentArgs {
             "detectLocalMode"
             | "detectLocal.bridgeInterface"
             | "detectLocal.interfaceNamePrefix" => self.detect_local.take(&leaf.field, text)?,
+            // kubeadm writes `false`, which has no effect: no ARP replies is the default here.
+            "ipvs.strictARP" => self.ipvs_strict_arp = Some(values::boolean(text)?),
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field if field.starts_with("nodePortAddresses[") => {
                 return self.add_node_port_addresses(field, text);
@@ -289,6 +290,19 @@ mod tests {
             wrong.contains("FILE:3: nodePortAddresses[0]: `eth0` is neither"),
             "{wrong}"
         );
+    }
+
+    /// KP-CF-28
+    #[test]
+    fn strict_arp_of_the_file_is_on_or_leaves_the_flag() {
+        let strict = |flags: &[&str], text: &str| {
+            let (args, _) = with(flags, &format!("ipvs: {{strictARP: {text}}}\n")).unwrap();
+            args.ipvs_strict_arp
+        };
+        assert_eq!(strict(&[], "true"), Some(true));
+        assert_eq!(strict(&[], "false"), None);
+        assert_eq!(strict(&["--ipvs-strict-arp=false"], "false"), Some(false));
+        assert_eq!(strict(&["--ipvs-strict-arp"], "null"), Some(true));
     }
 
     /// KP-CF-23, KP-CF-30, KP-CF-31.

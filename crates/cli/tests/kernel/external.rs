@@ -176,9 +176,11 @@ impl World {
         let servers = [(&near, "near"), (&far, "far")];
         let servers = servers.into_iter().flat_map(|(pod, name)| serve(pod, name));
         let servers = servers.collect();
-        let node = Node::new()
-            .with(&["--service-cidr", CIDRS, "--check-period", "1h"])
-            .with(arguments);
+        let mut node = Node::new().with(&["--service-cidr", CIDRS]).with(arguments);
+        // Without checks, so that only changes have an effect.
+        if !arguments.contains(&"--check-period") {
+            node = node.with(&["--check-period", "1h"]);
+        }
         node.write("nodes.yaml", &nodes_with_pod_ranges());
         Self {
             node,

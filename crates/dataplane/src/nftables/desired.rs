@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use topology_core::model::Family;
 
-use super::clients::ClientRules;
 use super::family::TableFamily;
+use super::options::{ArpRequests, RuleOptions};
 use super::rules::chains;
 use super::sets::{Element, KeyType, MARKED, SETS, SOURCE_RANGES, SetName, SetRow};
 use super::table::{Set, Table};
@@ -16,14 +16,14 @@ use super::table::{Set, Table};
 pub struct DesiredTables {
     /// Elements by set; a set without elements has no entry.
     sets: BTreeMap<SetName, BTreeSet<Element>>,
-    pub(super) clients: ClientRules,
+    pub(super) options: RuleOptions,
 }
 
 impl DesiredTables {
-    /// Sets the rules about clients.
+    /// Sets the options of the rules.
     #[must_use]
-    pub fn with_clients(mut self, clients: ClientRules) -> Self {
-        self.clients = clients;
+    pub fn with_options(mut self, options: RuleOptions) -> Self {
+        self.options = options;
         self
     }
 
@@ -109,16 +109,24 @@ impl DesiredTables {
     /// Whether `desired` has a rule or element that `self` lacks, so that it must be written before the virtual servers.
     pub fn lacks_any_of(&self, desired: &Self) -> bool {
         let mut sets = desired.sets.iter();
-        self.clients != desired.clients
+        self.options != desired.options
             || !sets.all(|(name, elements)| {
                 let held = self.sets.get(name);
                 held.is_some_and(|held| elements.is_subset(held))
             })
     }
 
-    /// Whether the family has a Service address; otherwise it gets no table.
+    /// Whether the family has a Service address and rules; otherwise it gets no table.
     pub(super) fn needs(&self, family: TableFamily) -> bool {
-        self.has_table(family.addresses())
+        self.has_rules(family) && self.has_table(family.addresses())
+    }
+
+    /// Whether a table of the family has rules.
+    pub(super) fn has_rules(&self, family: TableFamily) -> bool {
+        match family {
+            TableFamily::Ip | TableFamily::Ip6 => true,
+            TableFamily::Arp => self.options.arp == ArpRequests::Dropped,
+        }
     }
 
     /// The desired table of a family; `None` if it needs none.
@@ -129,7 +137,7 @@ impl DesiredTables {
             sets: sets
                 .map(|(name, key)| self.set(name, key, family))
                 .collect(),
-            chains: chains(family, &self.lengths(family), &self.clients),
+            chains: chains(family, &self.lengths(family), &self.options),
         })
     }
 

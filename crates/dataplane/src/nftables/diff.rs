@@ -13,7 +13,7 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
     }
     let mut families = TableFamily::ALL.into_iter();
     let has_same_tables = families.all(|family| held.needs(family) == desired.needs(family));
-    if has_same_tables && held.clients == desired.clients {
+    if has_same_tables && held.options == desired.options {
         return Some(changes(held, desired));
     }
     Some(replace(desired))

@@ -46,28 +46,34 @@ pub(super) fn transactions(
     delta: &ElementDelta,
 ) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
     // The kernel refuses a second value for a key.
-    let add = |added: &[SetElement]| transaction(&held.replaced_by(added), added);
-    let delete = |removed: &[SetElement]| transaction(removed, &[]);
+    let add = |added: &[SetElement]| transaction(held, &held.replaced_by(added), added);
+    let delete = |removed: &[SetElement]| transaction(held, removed, &[]);
     let added = delta.added.chunks(MAX_ELEMENTS).map(add);
     added.chain(delta.removed.chunks(MAX_ELEMENTS).map(delete))
 }
 
-fn transaction(removed: &[SetElement], added: &[SetElement]) -> Result<Transaction, Unsendable> {
+fn transaction(
+    held: &DesiredTables,
+    removed: &[SetElement],
+    added: &[SetElement],
+) -> Result<Transaction, Unsendable> {
     let mut transaction = Transaction::new(SUBSYSTEM)?;
-    push(&mut transaction, Request::new(DELETE, 0), removed)?;
-    push(&mut transaction, Request::new(ADD, CREATE), added)?;
+    push(&mut transaction, held, Request::new(DELETE, 0), removed)?;
+    push(&mut transaction, held, Request::new(ADD, CREATE), added)?;
     Ok(transaction)
 }
 
 /// Appends one message for each set and table.
 fn push(
     transaction: &mut Transaction,
+    held: &DesiredTables,
     request: Request,
     changed: &[SetElement],
 ) -> Result<(), Unsendable> {
     let mut lists: BTreeMap<(TableFamily, SetName), Vec<Element>> = BTreeMap::new();
     for (set, element) in changed {
-        for family in set.families_of(element) {
+        let families = set.families_of(element);
+        for family in families.filter(|family| held.has_rules(*family)) {
             let list = lists.entry((family, set.name_of(element))).or_default();
             list.push(*element);
         }

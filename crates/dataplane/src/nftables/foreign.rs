@@ -46,7 +46,7 @@ fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> 
 }
 
 /// The name that `nft` uses for an `NFPROTO_` number, or the number.
-fn family_name(family: u8) -> String {
+pub(super) fn family_name(family: u8) -> String {
     let name = match family {
         1 => "inet",
         2 => "ip",

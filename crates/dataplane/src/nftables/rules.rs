@@ -2,8 +2,8 @@
 
 use topology_core::model::{Family, IpNetwork};
 
-use super::clients::{ClientRules, LocalPods, Masquerade};
 use super::family::TableFamily;
+use super::options::{LocalPods, Masquerade, RuleOptions};
 use super::sets::SOURCE_RANGES;
 use super::table::{Chain, Hook, Rule};
 
@@ -26,14 +26,14 @@ const MANGLE: i32 = -150;
 const SOURCE_NAT: i32 = 100;
 
 /// The chains of a family's table, in a fixed order. Source ranges have the prefix lengths `lengths`.
-pub(super) fn chains(family: TableFamily, lengths: &[u8], clients: &ClientRules) -> Vec<Chain> {
+pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions) -> Vec<Chain> {
     let (echo, refuse) = match family {
         TableFamily::Ip => ("icmp type echo-request", "icmp port-unreachable"),
         TableFamily::Ip6 => ("icmpv6 type echo-request", "icmpv6 port-unreachable"),
         TableFamily::Arp => return vec![arp()],
     };
     let ip = family.as_str();
-    let (pods, masquerade) = (&clients.local_pods, clients.masquerade(family));
+    let (pods, masquerade) = (&options.local_pods, options.masquerade(family));
     // First the chains that others jump to.
     let first = source_ranges(family, lengths).into_iter();
     let others = [

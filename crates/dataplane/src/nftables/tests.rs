@@ -323,18 +323,18 @@ fn a_prefix_length_that_comes_or_goes_is_no_single_element() {
     assert!(!tables.can_apply(&added(&[v6])), "a set of another table");
 }
 
-fn clients(local_pods: LocalPods, masquerade_v4: Masquerade) -> ClientRules {
-    ClientRules {
+fn clients(local_pods: LocalPods, masquerade_v4: Masquerade) -> RuleOptions {
+    RuleOptions {
         local_pods,
         masquerade_v4,
-        masquerade_v6: Masquerade::Nothing,
+        ..RuleOptions::default()
     }
 }
 
 /// The rules that differ from those without detection of local pods, without their comments.
-fn rules_about_clients(clients: ClientRules) -> String {
+fn rules_about_clients(options: RuleOptions) -> String {
     let usual = full().table(TableFamily::Ip).unwrap().to_string();
-    let table = full().with_clients(clients).table(TableFamily::Ip).unwrap();
+    let table = full().with_options(options).table(TableFamily::Ip).unwrap();
     let table = table.to_string();
     let added = table.lines().filter(|line| !usual.contains(line));
     let removed = usual.lines().filter(|line| !table.contains(line));
@@ -384,9 +384,30 @@ fn kp_it_10_connections_to_cluster_ips_are_masqueraded_by_two_rules_without_an_e
 fn changed_rules_about_clients_replace_the_tables() {
     let before = full();
     let changed = clients(LocalPods::BySource, Masquerade::NotLocal);
-    let after = full().with_clients(changed);
+    let after = full().with_options(changed);
     assert!(before.lacks_any_of(&after));
     let script = script(&before, &after);
     assert!(script.contains("delete table ip ipvs-topo"), "{script}");
     assert!(diff(&after, &after).is_none());
+}
+
+#[test]
+fn d2_without_the_rules_for_arp_there_is_no_table_and_elements_are_not_sent_to_it() {
+    let answered = RuleOptions {
+        arp: ArpRequests::Answered,
+        ..RuleOptions::default()
+    };
+    let tables = full().with_options(answered);
+    assert!(tables.table(TableFamily::Arp).is_none());
+    assert!(tables.table(TableFamily::Ip).is_some());
+    let script = script(&full(), &tables);
+    assert!(script.contains("delete table arp ipvs-topo\n"), "{script}");
+    assert!(!script.contains("table arp ipvs-topo {"), "{script}");
+    let vip = Element::Address("203.0.113.9".parse().unwrap());
+    let delta = added(&[(&VIPS, vip)]);
+    let messages = |held: &DesiredTables| -> Vec<u32> {
+        let transactions = super::elements::transactions(held, &delta);
+        transactions.map(|each| each.unwrap().count()).collect()
+    };
+    assert_eq!((messages(&full()), messages(&tables)), (vec![2], vec![1]));
 }

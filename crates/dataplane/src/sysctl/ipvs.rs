@@ -49,6 +49,14 @@ const SLOPPY_TCP: Setting = Setting {
     without: "connections of hashing schedulers (mh, sh) end if a router moves them to this node from another one",
 };
 
+/// With 0 the sender of an ARP request is the source address of the packet that waits for it, if that is local
+/// (`arp_solicit` in `net/ipv4/arp.c`): the neighbour then sends traffic for that Service address to this node.
+const ANNOUNCE_OWN: Setting = Setting {
+    file: "net/ipv4/conf/all/arp_announce",
+    value: Value::Exactly(2),
+    without: "neighbours of this node may send traffic for Service addresses to it instead of the announcing node",
+};
+
 const FORWARDING_V6: &str = "net/ipv6/conf/all/forwarding";
 
 /// What decides which sysctls are set.
@@ -58,13 +66,20 @@ pub(crate) struct Needs {
     pub(crate) release: (u32, u32),
     /// Whether a virtual server has a scheduler that hashes the client's address.
     pub(crate) hashes: bool,
+    /// Whether ARP requests must have an address of their link as the sender.
+    pub(crate) announces_own: bool,
 }
 
 pub(crate) fn settings(needs: &Needs) -> impl Iterator<Item = Setting> + use<> {
     let reuse = ((4, 1)..(5, 9)).contains(&needs.release);
     let reuse = reuse.then_some(CONN_REUSE);
     let sloppy = needs.hashes.then_some(SLOPPY_TCP);
-    ALWAYS.into_iter().chain(reuse).chain(sloppy)
+    let announce = needs.announces_own.then_some(ANNOUNCE_OWN);
+    ALWAYS
+        .into_iter()
+        .chain(reuse)
+        .chain(sloppy)
+        .chain(announce)
 }
 
 /// Forwarding of IPv6 is off. The agent only reports it: a node that forwards stops to learn addresses and routes from

@@ -11,6 +11,7 @@ const BUCKETS: &str = "net/netfilter/nf_conntrack_buckets";
 const NEEDS: Needs = Needs {
     release: (6, 12),
     hashes: false,
+    announces_own: false,
 };
 
 /// The folder with its values, and a state folder.
@@ -23,7 +24,13 @@ struct Tree {
 impl Tree {
     fn new(values: &[(&str, &str)]) -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["net/ipv4/vs", "net/netfilter", "net/ipv6/conf/all"] {
+        let folders = [
+            "net/ipv4/vs",
+            "net/ipv4/conf/all",
+            "net/netfilter",
+            "net/ipv6/conf/all",
+        ];
+        for folder in folders {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         for setting in ipvs::settings(&NEEDS) {
@@ -102,6 +109,20 @@ fn hashing_schedulers_need_sloppy_tcp() {
         tree.ensure_ipvs(&hashes).changed,
         ["net.ipv4.vs.sloppy_tcp: 0 -> 1"]
     );
+}
+
+#[test]
+fn kp_sc_03_strict_arp_changes_the_sender_of_requests_and_not_who_answers() {
+    let [announce, ignore] =
+        ["arp_announce", "arp_ignore"].map(|name| format!("net/ipv4/conf/all/{name}"));
+    let mut tree = Tree::new(&[(&announce, "0\n"), (&ignore, "0\n")]);
+    assert!(tree.ensure_ipvs(&NEEDS).changed.is_empty());
+    let strict = Needs {
+        announces_own: true,
+        ..NEEDS
+    };
+    tree.ensure_ipvs(&strict);
+    assert_eq!((tree.read(&announce), tree.read(&ignore)), (2, 0));
 }
 
 #[test]

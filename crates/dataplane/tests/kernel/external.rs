@@ -4,8 +4,8 @@ use std::net::{IpAddr, TcpListener};
 use std::process::Command;
 
 use dataplane::nftables::{
-    ClientRules, DROP_OUTSIDE, DesiredTables, Element, FIREWALLED, INSIDE, Links, LocalPods, MARKS,
-    MASQUERADE, SOURCE_RANGES, VIPS,
+    DROP_OUTSIDE, DesiredTables, Element, FIREWALLED, INSIDE, Links, LocalPods, MARKS, MASQUERADE,
+    RuleOptions, SOURCE_RANGES, VIPS,
 };
 use topology_core::model::{Protocol, parse_range};
 
@@ -169,12 +169,12 @@ async fn a_mark_of_another_program_is_the_same_behind_ipvs() {
         (link("eth0"), "far"),
     ];
     for (local_pods, server) in cases {
-        let clients = ClientRules {
+        let options = RuleOptions {
             local_pods,
-            ..ClientRules::default()
+            ..RuleOptions::default()
         };
         let all = tables().with(&MARKS, [mark(VIP4, 4096), mark(VIP6, 4097)]);
-        let _tables = write(&all.with_clients(clients.clone())).await;
+        let _tables = write(&all.with_options(options.clone())).await;
         sh(&format!(
             "nft -f - <<'EOF'\nadd table inet other\ndelete table inet other\n{OTHER}\nEOF"
         ));
@@ -183,15 +183,15 @@ async fn a_mark_of_another_program_is_the_same_behind_ipvs() {
             let expected = format!("\"{server}\":4");
             assert!(
                 outside.contains(&expected),
-                "{clients:?}: {target}: {outside}"
+                "{options:?}: {target}: {outside}"
             );
         }
         assert_eq!(
             counted("other", "output"),
             8,
-            "{clients:?}: the first packet of each connection"
+            "{options:?}: the first packet of each connection"
         );
-        assert_eq!(counted("other", "wrong"), 0, "{clients:?}");
+        assert_eq!(counted("other", "wrong"), 0, "{options:?}");
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) struct World {
     pub(super) batches: usize,
     /// Traces of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
+    /// Chains that drop forwarded packets.
+    pub(super) forwarding: Option<Vec<String>>,
     /// Schedulers that the kernel does not have.
     pub(super) lacking: BTreeSet<Scheduler>,
     /// The timeouts of IPVS.
@@ -333,7 +335,11 @@ impl Kernel for Shared {
 
     async fn set_timeouts(&mut self, timeouts: IpvsTimeouts) -> Result<(), KernelError> {
         let mut world = self.0.borrow_mut();
-        world.timeouts = timeouts;
+        let IpvsTimeouts { tcp, tcp_fin, udp } = timeouts;
+        let held = &mut world.timeouts;
+        held.tcp = tcp.or(held.tcp);
+        held.tcp_fin = tcp_fin.or(held.tcp_fin);
+        held.udp = udp.or(held.udp);
         world.journal.push("set timeouts".to_owned());
         Ok(())
     }
@@ -558,6 +564,10 @@ impl Host for Shared {
 
     fn other_proxy(&mut self) -> Option<Vec<String>> {
         self.0.borrow_mut().other_proxy.take()
+    }
+
+    fn forwarding(&mut self) -> Option<Vec<String>> {
+        self.0.borrow_mut().forwarding.take()
     }
 
     async fn list_objects(&mut self, _: &BTreeSet<IpNetwork>) -> HostObjects {

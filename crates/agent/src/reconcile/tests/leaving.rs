@@ -26,7 +26,10 @@ async fn serving_dns() -> Loop {
             slice("dns", DNS, &["10.244.2.1@n2", "10.244.2.2@n2"]),
         ])
         .await;
+    // The entries without an endpoint.
+    agent.settle(100).await;
     agent.journal();
+    agent.world().batches = 0;
     agent
 }
 
@@ -82,6 +85,32 @@ async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
     agent.delete(&service("dns", "10.96.0.10", DNS)).await;
     agent.settle(100).await;
     assert!(agent.journal().contains(&"forget 10.244.2.2:53".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn kp_ct_03_the_first_udp_endpoint_deletes_entries_without_one_and_no_other_does() {
+    let mut agent = Loop::over(&Shared::default());
+    let objects = web().into_iter().chain([service("dns", "10.96.0.10", DNS)]);
+    agent.start(objects.collect()).await;
+    agent.settle(100).await;
+    let forgotten = |agent: &mut Loop| {
+        let journal = agent.journal();
+        let lines = journal.into_iter();
+        lines
+            .filter(|line| line.starts_with("forget"))
+            .collect::<Vec<_>>()
+    };
+    assert!(forgotten(&mut agent).is_empty());
+    for (pods, expected) in [
+        (&["10.244.2.1@n2"][..], vec!["forget 10.96.0.10:53"]),
+        (&["10.244.2.1@n2", "10.244.2.2@n2"], vec![]),
+        (&[], vec!["forget 10.244.2.1:53", "forget 10.244.2.2:53"]),
+        (&["10.244.2.3@n2"], vec!["forget 10.96.0.10:53"]),
+    ] {
+        agent.apply([slice("dns", DNS, pods)]).await;
+        agent.settle(100).await;
+        assert_eq!(forgotten(&mut agent), expected, "{pods:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,7 +21,7 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
-use crate::agent_config::{AgentConfig, DetectLocal};
+use crate::agent_config::{AgentConfig, DetectLocal, StrictArp};
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
 use crate::state;
@@ -49,6 +49,7 @@ impl Loop {
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
             cluster_cidrs: Vec::new(),
+            strict_arp: StrictArp::default(),
             ipvs_timeouts: IpvsTimeouts::default(),
             conntrack: ConntrackSettings::default(),
             detect_local: DetectLocal::default(),

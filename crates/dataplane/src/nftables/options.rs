@@ -1,21 +1,32 @@
-//! How rules recognize the clients of Services, and whose connections to cluster IPs they masquerade.
+//! Options of the rules: how they recognize the clients of Services, whose connections to cluster IPs they masquerade,
+//! and whether ARP requests are dropped.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::family::TableFamily;
 
-/// The rules about clients, besides those of a Service. A change replaces our tables.
+/// What the configuration of the node decides about the rules. A change replaces our tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientRules {
+pub struct RuleOptions {
     pub local_pods: LocalPods,
     /// Whose connections to cluster IPs of IPv4 are masqueraded.
     pub masquerade_v4: Masquerade,
     /// The same for IPv6.
     pub masquerade_v6: Masquerade,
+    pub arp: ArpRequests,
 }
 
-impl ClientRules {
+/// What becomes of ARP requests for Service addresses that are on no link of this node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ArpRequests {
+    #[default]
+    Dropped,
+    /// The kernel answers them, because the addresses are local.
+    Answered,
+}
+
+impl RuleOptions {
     pub(super) const fn masquerade(&self, family: TableFamily) -> Masquerade {
         match family {
             TableFamily::Ip => self.masquerade_v4,
