@@ -97,9 +97,13 @@ fn source_ranges(service: &Service, frontend: FrontendKey) -> Vec<SetElement> {
         .collect()
 }
 
-/// The mark for packets of outside clients; without a real server they are dropped.
+/// The mark for packets of outside clients. They are dropped if only other nodes have endpoints, so that a load balancer
+/// tries those nodes; without any endpoint IPVS refuses them.
 fn outside_clients(resolved: &ResolvedServer, mark: u32) -> Vec<SetElement> {
-    let is_refused = resolved.decision.refusal.is_some();
+    let is_dropped = match resolved.decision.refusal {
+        None | Some(Refusal::NoEndpoints | Refusal::NoneReady) => false,
+        Some(_) => true,
+    };
     let mut elements: Vec<SetElement> = Vec::new();
     for FrontendKey {
         address,
@@ -108,7 +112,7 @@ fn outside_clients(resolved: &ResolvedServer, mark: u32) -> Vec<SetElement> {
     } in resolved.marked.iter().copied()
     {
         elements.push((&MARKS, Element::Mark(address, protocol, port, mark)));
-        if is_refused {
+        if is_dropped {
             let listener = Element::Listener(address, protocol, port);
             elements.push((&DROP_OUTSIDE, listener));
         }

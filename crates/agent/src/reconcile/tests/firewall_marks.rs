@@ -324,6 +324,22 @@ async fn d9_a_real_server_of_a_mark_drains_and_its_deadline_survives_a_restart()
 }
 
 #[tokio::test(start_paused = true)]
+async fn kp_tp_07_outside_clients_are_dropped_only_while_another_node_has_endpoints() {
+    let shared = Shared::default();
+    let mut agent = serving(&shared).await;
+    for (endpoints, change) in [
+        (&["10.244.2.1@n2"][..], "tables + drop-outside"),
+        (&[], "tables - drop-outside"),
+        (&["10.244.2.1@n2"], "tables + drop-outside"),
+    ] {
+        agent.journal();
+        agent.apply([slice("web", TCP, endpoints)]).await;
+        agent.settle(6_000).await;
+        position(&agent.journal(), change);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn kp_gt_01_a_udp_real_server_of_a_mark_is_deleted_at_once_with_its_flows() {
     const DNS: &[&str] = &["53/UDP"];
     let Object::Service(mut dns) = service("dns", "10.96.0.1", DNS) else {
