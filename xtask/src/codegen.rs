@@ -5,6 +5,7 @@
 //! | `manifests/crds`, `manifests/admission`, `docs/policies.md` | the descriptions of the custom resources: the example `generated` of the crate `crd`, so that this program builds without it |
 //! | `docs/commands.md` | `--help` of every command |
 //! | `docs/metrics.md` | the metrics that each program exposes |
+//! | `docs/kube-proxy-settings.md` | the table of kube-proxy's settings: the example `kube_proxy_settings` of the crate `cli` |
 
 mod commands;
 mod metrics;
@@ -18,6 +19,8 @@ use anyhow::{Context as _, bail, ensure};
 
 use testbed::{cargo, paths};
 
+/// What kube-proxy's settings do.
+const SETTINGS: &str = "docs/kube-proxy-settings.md";
 const MANIFESTS: &str = "manifests/";
 const DOCUMENTS: &str = "docs/";
 /// The folders of `manifests` in which every file is generated.
@@ -68,7 +71,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 /// The message for a file that differs from the generated one, or that is no longer generated.
 pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     if is_wanted {
-        "not what its source says (crates/crd/src, `--help`, or the metrics of a program); run `cargo xtask codegen`"
+        "not what its source says (crates/crd/src, `--help`, the metrics of a program, or the table of settings); run `cargo xtask codegen`"
     } else {
         "nothing generates this file any more; run `cargo xtask codegen`, which removes it"
     }
@@ -77,13 +80,8 @@ pub(crate) fn remedy(is_wanted: bool) -> &'static str {
 /// The files that differ from the generated ones, with their new content; `None` for files to
 /// delete.
 pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
-    let mut build = cargo::whole("build");
-    let program = cargo::build(build.args(["--example", "generated"]), "generated")?;
-    let output = Command::new(&program)
-        .output()
-        .with_context(|| format!("running {}", program.display()))?;
-    ensure!(output.status.success(), "{} failed", program.display());
-    let mut wanted = wanted(&String::from_utf8_lossy(&output.stdout))?;
+    let mut wanted = wanted(&example("generated")?)?;
+    wanted.insert(SETTINGS.to_owned(), example("kube_proxy_settings")?);
     wanted.insert(commands::DOCUMENT.to_owned(), commands::page()?);
     wanted.insert(metrics::DOCUMENT.to_owned(), metrics::page()?);
     let mut drift: BTreeMap<String, Option<String>> = BTreeMap::new();
@@ -100,6 +98,17 @@ pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
         }
     }
     Ok(drift)
+}
+
+/// What an example of a crate prints.
+fn example(name: &str) -> anyhow::Result<String> {
+    let mut build = cargo::whole("build");
+    let program = cargo::build(build.args(["--example", name]), name)?;
+    let output = Command::new(&program)
+        .output()
+        .with_context(|| format!("running {}", program.display()))?;
+    ensure!(output.status.success(), "{} failed", program.display());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn files_in(folder: &str) -> anyhow::Result<Vec<String>> {

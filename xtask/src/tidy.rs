@@ -8,6 +8,7 @@ pub(crate) mod commands;
 mod cycles;
 mod docs_annotations;
 mod docs_commands;
+mod docs_kube_proxy_tests;
 mod docs_links;
 mod docs_metrics;
 mod docs_paths;
@@ -102,6 +103,9 @@ const RULES: &[Rule] = &[
     }),
     ("worked examples are vectors", |c| {
         docs_vectors::check(&c.tree)
+    }),
+    ("kube-proxy's unit tests have tests or reasons", |c| {
+        docs_kube_proxy_tests::check(&c.tree, &c.sources)
     }),
     ("every reason is explained", |c| {
         reasons::check(&c.tree, &c.sources)

@@ -11,13 +11,14 @@ pub mod agent_status;
 pub mod api;
 pub mod health;
 pub mod metrics;
+pub mod node_events;
 pub mod node_warning;
 pub mod run;
-pub mod serve;
 pub mod start;
 pub mod start_error;
 pub mod state;
 
 mod inputs;
 mod reconcile;
+mod serve;
 mod server_header;

@@ -7,17 +7,77 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
+use crate::node_events::{NodeEvent, NodeEvents};
+use crate::start_error::StartError;
+
 /// Pause before the port is tried again (KP-HC-21).
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Serves `router` on `address` until the task is dropped. A port that cannot be bound is logged once and retried every
-/// 5 s; nothing else waits for it.
-pub async fn tcp(what: &'static str, flag: &'static str, address: SocketAddr, router: Router) {
-    let listener = bind(what, flag, address).await;
-    match telemetry::serve(listener, router).await {}
+/// One of the agent's servers, for messages.
+#[derive(Debug)]
+pub(crate) struct TcpServer {
+    what: &'static str,
+    flag: &'static str,
+    /// kube-proxy's reason of the Event.
+    reason: &'static str,
 }
 
-async fn bind(what: &str, flag: &str, address: SocketAddr) -> TcpListener {
+pub(crate) const HEALTH: TcpServer = TcpServer {
+    what: "health",
+    flag: "--healthz-bind-address",
+    reason: "FailedToStartProxierHealthcheck",
+};
+
+pub(crate) const METRICS: TcpServer = TcpServer {
+    what: "metrics",
+    flag: "--metrics-bind-address",
+    reason: "FailedToStartMetricServer",
+};
+
+/// The address of a server.
+#[derive(Debug)]
+pub(crate) struct Port {
+    server: &'static TcpServer,
+    address: SocketAddr,
+    /// Bound before the start, if the agent may not run without it.
+    bound: Option<TcpListener>,
+}
+
+impl Port {
+    /// # Errors
+    /// With `hard_fail`, if the address cannot be bound (KP-CF-18).
+    pub(crate) fn new(
+        server: &'static TcpServer,
+        address: SocketAddr,
+        hard_fail: bool,
+    ) -> Result<Self, StartError> {
+        let bound = hard_fail.then(|| telemetry::listen(address)).transpose();
+        let bound = bound.map_err(|source| StartError::Bind {
+            what: server.what,
+            flag: server.flag,
+            address,
+            source,
+        })?;
+        Ok(Self {
+            server,
+            address,
+            bound,
+        })
+    }
+
+    /// Serves `router` until the task is dropped. A port that cannot be bound is reported once and retried every 5 s;
+    /// nothing else waits for it.
+    pub(crate) async fn serve(self, router: Router, events: NodeEvents) {
+        let listener = match self.bound {
+            Some(listener) => listener,
+            None => bind(self.server, self.address, &events).await,
+        };
+        match telemetry::serve(listener, router).await {}
+    }
+}
+
+async fn bind(server: &TcpServer, address: SocketAddr, events: &NodeEvents) -> TcpListener {
+    let TcpServer { what, flag, reason } = server;
     let mut reported = None;
     loop {
         match telemetry::listen(address) {
@@ -32,6 +92,8 @@ async fn bind(what: &str, flag: &str, address: SocketAddr) -> TcpListener {
                         %address, %error,
                         "{what} server cannot listen; free the port or choose another with {flag}; tried again every 5 s"
                     );
+                    let note = format!("the {what} server cannot listen on {address}: {error}");
+                    events.record(NodeEvent::failed_to_start(reason, note));
                     reported = Some(cause);
                 }
             }
@@ -53,10 +115,15 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "here" }));
-        let server = tokio::spawn(tcp("test", "--flag", address, router));
+        let port = Port::new(&HEALTH, address, false).unwrap();
+        let (events, mut recorded) = NodeEvents::channel();
+        let server = tokio::spawn(port.serve(router, events));
         // Time is paused: it advances only while every task sleeps, so these are real retries.
         sleep(RETRY * 3).await;
         assert!(!server.is_finished());
+        let event = recorded.recv().await.unwrap();
+        assert!(format!("{event:?}").contains("FailedToStartProxierHealthcheck"));
+        assert!(recorded.try_recv().is_err(), "one Event for one cause");
         drop(taken);
         sleep(RETRY * 2).await;
 
@@ -66,5 +133,18 @@ mod tests {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("here"), "{answer}");
         server.abort();
+    }
+
+    #[tokio::test]
+    async fn kp_cf_18_with_hard_fail_a_port_in_use_is_an_error() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let error = Port::new(&METRICS, address, true).unwrap_err();
+        let words = format!("the metrics server cannot listen on {address}: ");
+        assert!(error.to_string().starts_with(&words), "{error}");
+        drop(taken);
+        let port = Port::new(&METRICS, address, true).unwrap();
+        let second = TcpListener::bind(address).await;
+        assert!(second.is_err(), "{port:?} has the address");
     }
 }

@@ -19,9 +19,11 @@ use crate::api::socket::{self, Socket};
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
+use crate::node_events::{NodeEvent, NodeEvents};
+use crate::serve::{HEALTH, METRICS, Port};
 use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
-use crate::{api, health, metrics, run, serve};
+use crate::{api, health, metrics, node_events, run};
 
 /// The options of the agent. The command line sets the defaults.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct AgentOptions {
     pub healthz_address: Option<SocketAddr>,
     /// The address of /metrics, if enabled.
     pub metrics_address: Option<SocketAddr>,
+    /// Whether the agent exits if an address cannot be bound.
+    pub bind_hard_fail: bool,
     /// The response of /configz.
     pub configz: serde_json::Value,
     pub started: Instant,
@@ -68,15 +72,20 @@ pub async fn run(
             tracing::error!(%error, "local API ended");
         }
     });
+    let (events, recorded) = NodeEvents::channel();
+    events.record(NodeEvent::starting());
     let tcp_servers = TcpServers {
         handle: &handle,
         sync_status: sync_status.as_ref(),
         metrics: &metrics,
+        events,
     };
-    tcp_servers.listen(&mut servers, &options);
+    tcp_servers.listen(&mut servers, &options)?;
     if let (Some(access), Some(sync_status)) = (options.access, sync_status) {
-        let node = Arc::clone(&options.config.node);
-        servers.spawn(reporter::keep(access, node, handle.clone(), sync_status));
+        let node = || Arc::clone(&options.config.node);
+        let events = node_events::keep(access.clone(), node(), sync_status.clone(), recorded);
+        servers.spawn(events);
+        servers.spawn(reporter::keep(access, node(), handle.clone(), sync_status));
     }
     let data_plane = run::run(options.config, source, metrics, ends, superseded);
     end_of(data_plane, &mut servers).await
@@ -114,26 +123,28 @@ struct TcpServers<'a> {
     handle: &'a AgentHandle,
     sync_status: Option<&'a SyncStatus>,
     metrics: &'a Metrics,
+    events: NodeEvents,
 }
 
 impl TcpServers<'_> {
     /// The two TCP servers, if enabled.
-    fn listen(&self, servers: &mut JoinSet<()>, options: &AgentOptions) {
+    fn listen(&self, servers: &mut JoinSet<()>, options: &AgentOptions) -> Result<(), StartError> {
         let (handle, sync_status) = (self.handle.clone(), self.sync_status.cloned());
         if let Some(address) = options.healthz_address {
             let watched = Watched::new(handle.clone(), sync_status.clone());
             let router = health::router(watched, self.metrics.clone());
-            let flag = "--healthz-bind-address";
-            servers.spawn(serve::tcp("health", flag, address, router));
+            let port = Port::new(&HEALTH, address, options.bind_hard_fail)?;
+            servers.spawn(port.serve(router, self.events.clone()));
         }
         if let Some(address) = options.metrics_address {
             let collector = Collector::new(handle, sync_status, options.started);
             servers.spawn(collector.clone().watch_start());
             let router =
                 metrics::http::router(self.metrics.clone(), options.configz.clone(), collector);
-            let flag = "--metrics-bind-address";
-            servers.spawn(serve::tcp("metrics", flag, address, router));
+            let port = Port::new(&METRICS, address, options.bind_hard_fail)?;
+            servers.spawn(port.serve(router, self.events.clone()));
         }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Describes why the agent cannot start.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use dataplane::lock::LockError;
@@ -31,6 +32,16 @@ pub enum StartError {
     /// The socket of the local API cannot be created.
     #[error(transparent)]
     Socket(#[from] SocketError),
+    /// `bindAddressHardFail` is set.
+    #[error(
+        "the {what} server cannot listen on {address}: {source}; free the port, choose another with {flag}, or turn bindAddressHardFail off"
+    )]
+    Bind {
+        what: &'static str,
+        flag: &'static str,
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error("{0}")]
     Panic(String),
 }

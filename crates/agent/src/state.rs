@@ -4,6 +4,7 @@
 //! without waiting for it. It answers [queries](AgentHandle) between two turns, so a response is always consistent.
 //! Decisions are not stored: they are resolved again for each response, by the function that programmed the kernel.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -54,6 +55,9 @@ pub struct Pulse {
     pub services: u64,
     /// Endpoints in the input.
     pub endpoints: u64,
+    /// Services with a traffic policy Local that have endpoints, but none on this node, by family and policy (`internal`
+    /// or `external`).
+    pub without_local: BTreeMap<(&'static str, &'static str), u64>,
     /// Whether external traffic may be sent to this node; `None` if the input has no Node.
     pub node_eligible: Option<bool>,
     /// Warnings about this node.

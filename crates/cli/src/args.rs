@@ -28,6 +28,7 @@ pub use self::detect_local::DetectLocalArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
+use self::proxy_config::flags::ProxyFlags;
 pub use self::strict::{Reader, StrictArgs};
 pub use self::timeouts::TimeoutArgs;
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
@@ -76,12 +77,12 @@ pub struct AgentArgs {
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// The name of this node's Node object.
+    /// The name of this node's Node object; default: the host name, in lower case.
     #[arg(long = "node", value_name = "NAME", visible_aliases = ["node-name", "hostname-override"], value_parser = values::node_name)]
-    pub node_name: String,
+    pub node_name: Option<String>,
 
     /// A `KubeProxyConfiguration` file, which overrides the other flags. The agent exits when its
-    /// settings change.
+    /// settings change. kube-proxy's other flags are accepted, too: docs/kube-proxy-settings.md.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -181,15 +182,31 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, visible_alias = "logging-format")]
     pub log_format: LogFormat,
 
-    /// Log more: -v every kernel write, -vv everything.
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    /// Log more: -v every kernel write, -vv everything; -v=LEVEL has kube-proxy's levels.
+    #[arg(short, long, value_name = "LEVEL", action = clap::ArgAction::Append, num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = values::verbosity)]
+    pub verbose: Vec<u8>,
+
+    /// Only in the file of kube-proxy, and in its flags.
+    #[arg(skip)]
+    pub bind_address_hard_fail: bool,
+
+    /// The same.
+    #[arg(skip)]
+    pub oom_score_adj: Option<i16>,
+
+    #[command(flatten)]
+    pub proxy_flags: ProxyFlags,
 }
 
 impl AgentArgs {
+    /// The node's name, which `configure` sets if no option does.
+    pub fn node(&self) -> &str {
+        self.node_name.as_deref().unwrap_or_default()
+    }
+
     /// What to watch on an API server, and how to treat relists.
     pub fn watch_options(&self) -> WatchOptions {
-        let own = self.node_name.as_str().into();
+        let own = self.node().into();
         WatchOptions {
             nodes: match self.node_source {
                 NodesFrom::Nodes => NodeSource::Nodes { own },

@@ -28,7 +28,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let mut args = given.clone();
     let unfollowed = args.configure()?;
     let verbosity = Verbosity {
-        level: args.verbose,
+        level: args.verbose.iter().copied().fold(0, u8::saturating_add),
         crates: &["agent", "cli", "cluster", "dataplane", "kube_io"],
     };
     log::start(args.log_format, verbosity);
@@ -36,8 +36,28 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
         tracing::warn!("{line}");
     }
     telemetry::raise_file_limit();
+    adjust_oom_score(args.oom_score_adj);
     let superseded = change::wait(given, &args);
     runtime::block_on(work(&args, superseded, started))
+}
+
+/// kube-proxy's default.
+const OOM_SCORE_ADJ: i16 = -999;
+
+/// A pod without `CAP_SYS_RESOURCE` keeps the value of kubelet, which is the usual case.
+fn adjust_oom_score(given: Option<i16>) {
+    let value = given.unwrap_or(OOM_SCORE_ADJ);
+    let Err(error) = telemetry::adjust_oom_score(value) else {
+        return;
+    };
+    if given.is_some() {
+        tracing::warn!(
+            "oomScoreAdj: {value} cannot be set: {error}; the value of kubelet stays; set a priority class instead, or \
+             add CAP_SYS_RESOURCE"
+        );
+    } else {
+        tracing::debug!("oom_score_adj stays as it is: {error}");
+    }
 }
 
 async fn work(
@@ -67,6 +87,7 @@ fn options(args: &AgentArgs, origin: Origin, started: Instant) -> Result<AgentOp
         socket: args.socket.clone(),
         healthz_address: args.healthz_bind_address.0,
         metrics_address: args.metrics_bind_address.0,
+        bind_hard_fail: args.bind_address_hard_fail,
         configz: configz(args),
         started,
     })
@@ -74,7 +95,7 @@ fn options(args: &AgentArgs, origin: Origin, started: Instant) -> Result<AgentOp
 
 fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
     Ok(AgentConfig {
-        node: args.node_name.as_str().into(),
+        node: args.node().into(),
         mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
@@ -105,7 +126,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
 }
 
 /// `/configz`: kube-proxy's fields with the same meaning, and the agent's own fields (KP-HC-20).
-fn configz(args: &AgentArgs) -> serde_json::Value {
+pub(crate) fn configz(args: &AgentArgs) -> serde_json::Value {
     let address = |bind: BindAddress| {
         bind.0
             .map_or_else(String::new, |address| address.to_string())
@@ -117,7 +138,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
             "kind": "KubeProxyConfiguration",
             "mode": "ipvs",
-            "hostnameOverride": args.node_name,
+            "hostnameOverride": args.node(),
             "clusterCIDR": args.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
             "detectLocalMode": args.detect_local.mode(),
             "detectLocal": {
@@ -128,6 +149,10 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "nodePortAddresses": args.service.nodeport_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "healthzBindAddress": address(args.healthz_bind_address),
             "metricsBindAddress": address(args.metrics_bind_address),
+            "bindAddressHardFail": args.bind_address_hard_fail,
+            "clientConnection": {"kubeconfig": args.origin.kubeconfig},
+            "logging": {"format": args.log_format.to_possible_value().as_ref().map(PossibleValue::get_name)},
+            "oomScoreAdj": args.oom_score_adj.unwrap_or(OOM_SCORE_ADJ),
             "ipvs": {
                 "scheduler": args.service.scheduler.name(),
                 "syncPeriod": seconds(args.check_period),

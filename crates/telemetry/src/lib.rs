@@ -9,7 +9,7 @@ mod requests;
 mod server;
 mod text;
 
-pub use process::Process;
+pub use process::{Process, adjust_oom_score};
 pub use requests::ClientRequests;
 pub use server::{listen, raise_file_limit, serve};
 pub use text::Format;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -101,6 +102,15 @@ fn parse(
         start_seconds: booted.map_or(0.0, to_f64) + seconds(number(22)),
         open_files,
     }
+}
+
+/// Makes the kernel kill this process later than others when memory runs out, as kube-proxy does: -1000 is never, 1000
+/// is first.
+///
+/// # Errors
+/// The process may not lower its value (it needs `CAP_SYS_RESOURCE`), or `/proc` is read-only.
+pub fn adjust_oom_score(value: i16) -> io::Result<()> {
+    fs::write("/proc/self/oom_score_adj", value.to_string())
 }
 
 #[expect(

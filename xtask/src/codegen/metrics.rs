@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::process::Command;
 
-use anyhow::{Context as _, ensure};
-
-use testbed::cargo;
+use anyhow::ensure;
 
 /// The page.
 pub(super) const DOCUMENT: &str = "docs/metrics.md";
@@ -44,13 +41,7 @@ struct Metric {
 pub(super) fn page() -> anyhow::Result<String> {
     let mut page = HEAD.to_owned();
     for (example, title) in PROGRAMS {
-        let mut build = cargo::whole("build");
-        let program = cargo::build(build.args(["--example", example]), example)?;
-        let output = Command::new(&program)
-            .output()
-            .with_context(|| format!("running {}", program.display()))?;
-        ensure!(output.status.success(), "{} failed", program.display());
-        let metrics = parse(&String::from_utf8_lossy(&output.stdout));
+        let metrics = parse(&super::example(example)?);
         add(&mut page, title, &metrics)?;
     }
     Ok(page)

@@ -1,6 +1,6 @@
 //! Collects the current values from the loop.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,9 +8,8 @@ use agent_api::describe;
 use cluster::api::{Phase, SyncStatus};
 use kube_io::Count;
 use telemetry::ClientRequests;
-use topology_core::model::ObjectName;
 use topology_core::policy::Mode;
-use topology_core::resolve::{Refusal, ResolvedServer};
+use topology_core::resolve::ResolvedServer;
 
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
@@ -147,6 +146,7 @@ fn of_pulse(pulse: &Pulse) -> Figures {
         .into(),
         warnings: [("Node".to_owned(), pulse.node_warnings.len() as u64)].into(),
         input_ready: pulse.input_ready,
+        without_local_endpoints: pulse.without_local.clone(),
         ..Figures::default()
     }
 }
@@ -158,16 +158,9 @@ fn add_overview(figures: &mut Figures, overview: &Overview) {
             .entry(describe::warning(warning).code)
             .or_default() += 1;
     }
-    let mut without_local: BTreeSet<(&'static str, &ObjectName)> = BTreeSet::new();
     for server in &overview.decided {
         let family = family_name(server.server.key.family());
         figures.shares.extend(shares(server, family));
-        if server.decision.refusal == Some(Refusal::NoneLocal) {
-            without_local.insert((family, &server.service));
-        }
-    }
-    for (family, _) in without_local {
-        *figures.without_local_endpoints.entry(family).or_default() += 1;
     }
 }
 
@@ -198,6 +191,7 @@ fn since_1970(time: SystemTime) -> f64 {
 #[cfg(test)]
 mod tests {
     use cluster::source::{Options, read_text};
+    use topology_core::model::ObjectName;
     use topology_core::resolve::{Viewpoint, resolve};
 
     use super::*;

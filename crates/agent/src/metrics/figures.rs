@@ -28,8 +28,9 @@ pub struct Figures {
     pub pending_services: u64,
     /// Changes of EndpointSlices that no pass has processed.
     pub pending_slices: u64,
-    /// Services whose internal traffic policy is Local and that have endpoints, but none on this node, by family.
-    pub without_local_endpoints: BTreeMap<&'static str, u64>,
+    /// Services with a traffic policy Local that have endpoints, but none on this node, by family and policy (`internal`
+    /// or `external`).
+    pub without_local_endpoints: BTreeMap<(&'static str, &'static str), u64>,
     /// Age of the oldest pending change, seconds; 0 if there is none.
     pub oldest_pending_seconds: f64,
     /// Objects read by kind.

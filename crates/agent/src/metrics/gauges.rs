@@ -108,7 +108,7 @@ impl Gauges {
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
-            "Services with internalTrafficPolicy Local that have endpoints, but none on this node",
+            "Services with internalTrafficPolicy Local (internal) or externalTrafficPolicy Local (external) that have endpoints, but none on this node",
             self.without_local_endpoints.clone(),
         );
     }
@@ -223,10 +223,10 @@ impl Gauges {
         }
         self.input_ready.set(u64::from(figures.input_ready));
         self.without_local_endpoints.clear();
-        for (&ip_family, &count) in &figures.without_local_endpoints {
+        for (&(ip_family, traffic_policy), &count) in &figures.without_local_endpoints {
             let labels = PolicyLabels {
                 ip_family,
-                traffic_policy: "internal",
+                traffic_policy,
             };
             self.without_local_endpoints
                 .get_or_create(&labels)

@@ -38,7 +38,7 @@ pub fn eventful() -> (Metrics, Figures) {
         shares: vec![share],
         last_pass: [("IPv4", 1.5)].into(),
         last_queued: [("IPv4", 1.25)].into(),
-        without_local_endpoints: [("IPv4", 1)].into(),
+        without_local_endpoints: [(("IPv4", "internal"), 1), (("IPv6", "external"), 2)].into(),
         objects: [("Service".to_owned(), 2)].into(),
         server: Some(server()),
         start: Some(Start::default()),

@@ -55,6 +55,7 @@ fn samples_carry_kube_proxys_labels_and_buckets() {
         "kubeproxy_network_programming_duration_seconds_bucket{le=\"115.0\",ip_family=\"IPv4\"} 1",
         "kubeproxy_sync_proxy_rules_endpoint_changes_total 5",
         "kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family=\"IPv4\",traffic_policy=\"internal\"} 1",
+        "kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family=\"IPv6\",traffic_policy=\"external\"} 2",
         "kubeproxy_proxy_healthz_total{code=\"200\"} 1",
         "kubeproxy_proxy_livez_total{code=\"503\"} 1",
         "kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family=\"IPv6\"} 7",

@@ -26,6 +26,8 @@ pub(crate) struct DesiredService {
     pub(crate) findings: Vec<String>,
     /// Number of its endpoints, on any node and in any condition.
     pub(crate) endpoints: usize,
+    /// The families and traffic policies (`internal` or `external`) that are Local and have no usable endpoint here.
+    pub(crate) without_local: BTreeSet<(&'static str, &'static str)>,
 }
 
 /// The desired state of all Services, with totals.
@@ -36,6 +38,7 @@ pub(crate) struct DesiredServices {
     vips: Counted<IpAddr>,
     elements: Counted<SetElement>,
     endpoints: usize,
+    without_local: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 impl DesiredServices {
@@ -76,6 +79,9 @@ impl DesiredServices {
         let elements = service.elements.iter();
         elements.for_each(|element| self.elements.add(*element));
         self.endpoints += service.endpoints;
+        for gap in &service.without_local {
+            *self.without_local.entry(*gap).or_default() += 1;
+        }
     }
 
     fn remove(&mut self, service: &DesiredService) {
@@ -83,6 +89,11 @@ impl DesiredServices {
         let elements = service.elements.iter();
         elements.for_each(|element| self.elements.remove(*element));
         self.endpoints -= service.endpoints;
+        for gap in &service.without_local {
+            if let Some(services) = self.without_local.get_mut(gap) {
+                *services -= 1;
+            }
+        }
     }
 
     /// Findings that are new for the Service.
@@ -105,6 +116,11 @@ impl DesiredServices {
     /// Number of Services and of their endpoints.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.by_service.len(), self.endpoints)
+    }
+
+    /// Number of Services with a traffic policy Local and no usable endpoint here, by family and policy.
+    pub(crate) fn without_local(&self) -> &BTreeMap<(&'static str, &'static str), u64> {
+        &self.without_local
     }
 
     /// The desired state of a Service.

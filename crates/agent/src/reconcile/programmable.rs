@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use topology_core::mirror::Mirror;
 use topology_core::model::{FrontendKind, ObjectName};
-use topology_core::resolve::{Decision, Note, Resolution, ResolvedServer, Viewpoint};
+use topology_core::resolve::{
+    Clients, Decision, Note, Refusal, Resolution, ResolvedServer, Viewpoint,
+};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
@@ -13,6 +15,7 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 use super::addresses::HostAddresses;
 use super::desired::DesiredService;
 use super::elements;
+use crate::metrics::record::family_name;
 
 /// Most findings of one Service that are kept; the rest are counted in one more.
 const MAX_FINDINGS: usize = 20;
@@ -46,6 +49,14 @@ pub(super) fn desired_service(
         let key = resolved.server.key;
         let endpoints = &resolved.decision.endpoints;
         desired.endpoints = desired.endpoints.max(endpoints.len());
+        if resolved.decision.refusal == Some(Refusal::NoneLocal) {
+            let policy = match resolved.clients {
+                Clients::Outside => "external",
+                Clients::All | Clients::Inside => "internal",
+            };
+            let gap = (family_name(key.family()), policy);
+            desired.without_local.insert(gap);
+        }
         let link = address(&key).and_then(|address| addresses.link_of(address));
         if let (Some(link), FrontendKind::ClusterIp) = (link, resolved.kind) {
             let words = refusal(&resolved, link);

@@ -87,6 +87,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             fallbacks: self.aggregate.fallbacks(),
             services: services as u64,
             endpoints: endpoints as u64,
+            without_local: self.desired.without_local().clone(),
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
             start: self.startup.times(),

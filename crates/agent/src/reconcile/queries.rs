@@ -11,7 +11,7 @@ use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, observe_all};
 use topology_core::mirror::Mirror;
-use topology_core::model::{ObjectName, TrafficPolicy};
+use topology_core::model::ObjectName;
 use topology_core::plan::{self, Step};
 use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
@@ -226,7 +226,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let decided = snapshot.services().filter(|service| {
             service.policy.is_some()
                 || service.named_policy.is_some()
-                || service.internal_traffic_policy == TrafficPolicy::Local
                 || snapshot.policies_for(service).next().is_some()
         });
         let servers = decided

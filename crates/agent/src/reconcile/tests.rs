@@ -9,6 +9,7 @@ mod converge;
 mod fake;
 mod firewall_marks;
 mod killed;
+mod kube_proxy;
 mod leaving;
 mod node_settings;
 mod pulse;

@@ -112,12 +112,11 @@ impl TimeoutArgs {
         }
     }
 
-    /// Applies a field of a `KubeProxyConfiguration`; `None` if it has none of that name. An empty text is `null`. A
-    /// zero is the default of some fields; of the others it turns kube-proxy's default off.
+    /// Applies a field of a `KubeProxyConfiguration`.
     ///
     /// # Errors
-    /// The text is not a value of the field.
-    pub fn take(&mut self, field: &str, text: &str) -> Option<Result<(), String>> {
+    /// The text is not a value of the field, or no timeout has that name.
+    pub fn take(&mut self, field: &str, text: &str) -> Result<(), String> {
         let timeout = match field {
             "ipvs.tcpTimeout" => &mut self.ipvs_tcp_timeout,
             "ipvs.tcpFinTimeout" => &mut self.ipvs_tcpfin_timeout,
@@ -126,27 +125,20 @@ impl TimeoutArgs {
             "conntrack.tcpCloseWaitTimeout" => &mut self.conntrack_tcp_timeout_close_wait,
             "conntrack.udpTimeout" => &mut self.conntrack_udp_timeout,
             "conntrack.udpStreamTimeout" => &mut self.conntrack_udp_timeout_stream,
-            "conntrack.maxPerCore" => return Some(number(&mut self.conntrack_max_per_core, text)),
-            "conntrack.min" => return Some(number(&mut self.conntrack_min, text)),
-            "conntrack.tcpBeLiberal" if matches!(text, "" | "false") => return Some(Ok(())),
+            "conntrack.maxPerCore" => return number(&mut self.conntrack_max_per_core, text),
+            "conntrack.min" => return number(&mut self.conntrack_min, text),
             "conntrack.tcpBeLiberal" => {
-                let read = values::boolean(text);
-                return Some(read.map(|value| self.conntrack_tcp_be_liberal = value));
+                self.conntrack_tcp_be_liberal = values::boolean(text)?;
+                return Ok(());
             }
-            _ => return None,
+            _ => return Err(format!("{field} is not a timeout")),
         };
-        let has_default = field.starts_with("conntrack.tcp");
-        if text.is_empty() || (!has_default && matches!(text, "0" | "0s")) {
-            return Some(Ok(()));
-        }
-        Some(text.parse().map(|value| *timeout = Some(value)))
+        *timeout = Some(text.parse()?);
+        Ok(())
     }
 }
 
 fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
-    if text.is_empty() {
-        return Ok(());
-    }
     let number = text.parse();
     *held = Some(number.map_err(|_why| format!("{text:?} is not a number of connections"))?);
     Ok(())
@@ -191,14 +183,12 @@ mod tests {
         assert_eq!((settings.udp, settings.udp_stream), (None, None));
         let fields = [
             ("conntrack.tcpEstablishedTimeout", "0s"),
-            ("conntrack.tcpCloseWaitTimeout", ""),
             ("conntrack.udpTimeout", "10s"),
             ("conntrack.tcpBeLiberal", "true"),
             ("ipvs.udpTimeout", "1m"),
-            ("ipvs.tcpTimeout", "0s"),
         ];
         for (field, text) in fields {
-            assert_eq!(args.take(field, text), Some(Ok(())), "{field}");
+            assert_eq!(args.take(field, text), Ok(()), "{field}");
         }
         let settings = args.conntrack(true);
         assert_eq!(settings.tcp_established, None);
@@ -207,8 +197,8 @@ mod tests {
         assert!(settings.tcp_be_liberal);
         let ipvs = args.ipvs();
         assert_eq!((ipvs.tcp, ipvs.tcp_fin, ipvs.udp), (None, None, Some(60)));
-        assert_eq!(args.take("conntrack.future", "1"), None);
-        assert!(args.take("conntrack.min", "x").unwrap().is_err());
-        assert!(args.take("ipvs.udpTimeout", "-1s").unwrap().is_err());
+        assert!(args.take("conntrack.future", "1").is_err());
+        assert!(args.take("conntrack.min", "x").is_err());
+        assert!(args.take("ipvs.udpTimeout", "-1s").is_err());
     }
 }

@@ -170,6 +170,19 @@ pub fn boolean(text: &str) -> Result<bool, String> {
         .map_err(|_why| format!("{text:?} is neither true nor false"))
 }
 
+/// A level of kube-proxy's log as the number of times that `-v` is written; `-v` alone is one.
+pub fn verbosity(text: &str) -> Result<u8, String> {
+    if text.is_empty() {
+        return Ok(1);
+    }
+    match text.parse::<u32>() {
+        Ok(0..=3) => Ok(0),
+        Ok(4 | 5) => Ok(1),
+        Ok(_) => Ok(2),
+        Err(_) => Err(format!("{text:?} is not a level; write -v, -vv, or -v=4")),
+    }
+}
+
 pub fn node_ip(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_why| {
         format!("{text:?} is not an IP address; write for example 192.0.2.10 or 2001:db8::10")

@@ -4,6 +4,7 @@ mod alone {
     //! Only one test may use the account.
 
     use agent::agent_status::{StatusClient, WriteResult};
+    use agent::node_events::{self, NodeEvent};
     use cluster::api::Phase;
     use crd::topology_agent::AgentStatus;
     use kube_io::{Access, Connection};
@@ -55,6 +56,11 @@ spec:
             WriteResult::Written
         );
         assert_eq!(client.read().await.unwrap(), Some(report));
+        let connection = Connection::open(&access).await.unwrap();
+        let event = NodeEvent::starting();
+        node_events::write(&connection, NODE, &event).await.unwrap();
+        let described = ok(&["describe", "node", NODE]);
+        assert!(described.contains("ipvs-topo.io/agent"), "{described}");
     }
 
     #[test]
@@ -74,7 +80,7 @@ spec:
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(report(&kubeconfig));
-        audit.replay(&[]);
+        audit.replay();
         ok(&["delete", "tagent", NODE]);
         ok(&["delete", "pod", "rules", "-n", NAMESPACE, "--force"]);
         ok(&["delete", "node", NODE]);

@@ -319,7 +319,7 @@ mod alone {
         others_write(&scene);
         foreign_hints_are_kept(&mut scene);
         assert!(controller.end());
-        audit.replay_role(ROLE, &[]);
+        audit.replay_role(ROLE);
         let patches = audit.requests();
         let patches = patches.iter().filter(|request| {
             request.verb == "patch" && request.resource == "endpointslices" && request.code == 200

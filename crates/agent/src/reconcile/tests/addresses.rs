@@ -1,8 +1,10 @@
 //! Tests Service addresses that the machine also has.
 
+use std::num::NonZeroU16;
+
 use cluster::object::Object;
 use dataplane::routes::addresses::Interface;
-use topology_core::model::Frontend;
+use topology_core::model::{Family, Frontend, NodePortEntry};
 
 use super::fake::Shared;
 use super::script::{Loop, node, service, slice};
@@ -141,4 +143,68 @@ async fn d13_a_node_that_lists_a_served_load_balancer_address_changes_nothing_he
     agent.delete(&claim).await;
     assert_eq!(findings(&mut agent).await, [""; 0]);
     assert_eq!(agent.save(), before);
+}
+
+/// The addresses of the node's link.
+fn link(addresses: &[&str]) -> Vec<Interface> {
+    let one = |address: &&str| Interface {
+        link: "eth0".to_owned(),
+        address: address.parse().unwrap(),
+        prefix: 24,
+        global: true,
+    };
+    addresses.iter().map(one).collect()
+}
+
+/// KP-NI-02: kube-proxy only logs such a change.
+#[tokio::test(start_paused = true)]
+async fn the_route_and_the_node_port_follow_the_addresses_of_the_node_object() {
+    let mut agent = Loop::with(&Shared::default(), |config| {
+        config.node_port_addresses = [NodePortEntry::Primary].into_iter().collect();
+    });
+    agent.world().addresses = link(&["192.0.2.1", "192.0.2.2"]);
+    let Object::Service(mut web) = service("web", "10.96.0.10", TCP) else {
+        unreachable!("a Service was made");
+    };
+    web.frontends.push(Frontend::node_port(Family::V4));
+    web.ports[0].node_port = NonZeroU16::new(30080);
+    let objects = |address| {
+        vec![
+            node("n1", address),
+            Object::Service(web.clone()),
+            slice("web", TCP, &["10.244.1.1@n1"]),
+        ]
+    };
+    let state = |agent: &Loop| {
+        let sources = agent
+            .world()
+            .routes
+            .iter()
+            .map(|route| route.source)
+            .collect::<Vec<_>>();
+        let lines = agent.save().into_iter();
+        let keys = lines
+            .filter(|line| line.starts_with("-A"))
+            .collect::<Vec<_>>();
+        let elements = format!("{:?}", agent.world().tables);
+        (sources, keys, elements)
+    };
+    agent.start(objects("192.0.2.1")).await;
+    for address in ["192.0.2.1", "192.0.2.2", "192.0.2.1"] {
+        agent.apply([node("n1", address)]).await;
+        agent.settle(1_000).await;
+        let (sources, keys, tables) = state(&agent);
+        assert_eq!(sources, [Some(address.parse().unwrap())]);
+        let node_port = format!("-A -t {address}:30080 -s wrr");
+        assert_eq!(keys, ["-A -t 10.96.0.10:80 -s wrr".to_owned(), node_port]);
+        let other = if address == "192.0.2.1" {
+            "192.0.2.2"
+        } else {
+            "192.0.2.1"
+        };
+        assert!(
+            tables.contains(address) && !tables.contains(other),
+            "{tables}"
+        );
+    }
 }

@@ -1,0 +1,53 @@
+//! The page for users, docs/kube-proxy-settings.md, from the table of settings.
+
+use super::setting::{ProxySetting, SettingEffect};
+use super::settings;
+
+const HEAD: &str = "# Settings of kube-proxy
+
+`cargo xtask codegen` generates this page from the table in `crates/cli/src/args/proxy_config/settings.rs`.
+
+`ipvs-topo agent` reads the `KubeProxyConfiguration` of kube-proxy 1.37 with `--config`, and accepts kube-proxy's flags.
+A flag and its field mean the same, and the file overrides the flags.
+A value that is zero, empty or null has no effect; kubeadm writes many of these.
+
+| effect | meaning |
+| --- | --- |
+| applied | the agent does what is in the last column |
+| none | the setting has no meaning for the agent, for the reason in the last column |
+| reported | the agent starts; its log has a line with the remedy |
+| refused | the agent exits with code 2, with the remedy |
+
+A value outside of the limits is an error, as in kube-proxy; those of ipvs are checked in every mode.
+An unknown field is reported; an unknown flag is an error.
+Numbers of an IPv4 address may begin with zeros.
+
+";
+
+/// The whole page.
+pub fn page() -> String {
+    let mut page = HEAD.to_owned();
+    page.push_str("| field | flag | values | effect | |\n| --- | --- | --- | --- | --- |\n");
+    page.extend(settings::all().map(row));
+    page
+}
+
+fn row(setting: &ProxySetting) -> String {
+    let code = |prefix: &str, name: &str| match name {
+        "" => String::new(),
+        name => format!("`{prefix}{name}`"),
+    };
+    let effect = match setting.effect {
+        SettingEffect::Applied(_) | SettingEffect::Native => "applied",
+        SettingEffect::Silent | SettingEffect::SilentUnless(_) => "none",
+        SettingEffect::Reported => "reported",
+        SettingEffect::Refused => "refused",
+    };
+    format!(
+        "| {} | {} | {} | {effect} | {} |\n",
+        code("", setting.field),
+        code("--", setting.flag),
+        setting.values,
+        setting.note
+    )
+}

@@ -1,0 +1,503 @@
+//! Tests of kube-proxy's settings: the file and the flags.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::net::IpAddr;
+
+use clap::{CommandFactory as _, Parser as _};
+use telemetry::log::LogFormat;
+use topology_core::scheduler::Scheduler;
+
+use super::setting::SettingEffect;
+use super::*;
+use crate::args::{Cli, Command, values};
+
+/// The arguments after a file with these lines, and the lines about ignored fields; or the
+/// error.
+fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(lines.as_bytes()).unwrap();
+    let path = file.path().to_str().unwrap();
+    let words = ["ipvs-topo", "agent", "--node-name=n1", "--config", path];
+    let Command::Agent(mut args) = Cli::parse_from(words.iter().chain(flags)).command else {
+        panic!("another command");
+    };
+    let strip = |text: String| text.replace(path, "FILE");
+    let unfollowed = args
+        .configure()
+        .map_err(|failure| strip(failure.message()))?;
+    Ok((*args, unfollowed.into_iter().map(strip).collect()))
+}
+
+const HEAD: &str = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+
+fn with(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+    configured(flags, &format!("{HEAD}{lines}"))
+}
+
+/// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 writes it, except for the
+/// addresses.
+const OF_KUBEADM: &str = include_str!("kubeadm.yaml");
+
+#[test]
+fn the_file_of_kubeadm_changes_only_the_kubeconfig_and_the_pod_ranges() {
+    let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
+    let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
+    assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));
+    assert_eq!(unfollowed, Vec::<String>::new());
+    let words = [
+        "ipvs-topo",
+        "agent",
+        "--node-name=n1",
+        "--kubeconfig",
+        kubeconfig,
+        "--cluster-cidr=10.244.0.0/16",
+    ];
+    let Command::Agent(mut usual) = Cli::parse_from(words).command else {
+        panic!("another command");
+    };
+    usual.config.clone_from(&args.config);
+    assert_eq!(format!("{args:?}"), format!("{usual:?}"));
+}
+
+#[test]
+fn the_file_overrides_the_flags() {
+    let lines = "mode: ipvs\nhealthzBindAddress: 127.0.0.1\nmetricsBindAddress: '[::]:9000'\nbindAddress: 192.0.2.1\nipvs: {scheduler: wlc, syncPeriod: 45s}\nhostnameOverride: N1\n";
+    let (args, unfollowed) = with(&["--scheduler=sh", "--check-period=5s"], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new());
+    assert_eq!(args.service.scheduler, Scheduler::Wlc);
+    assert_eq!(args.check_period.0.as_secs(), 45);
+    let address = |bind: values::BindAddress| bind.0.unwrap().to_string();
+    assert_eq!(address(args.healthz_bind_address), "127.0.0.1:10256");
+    assert_eq!(address(args.metrics_bind_address), "[::]:9000");
+    assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+}
+
+/// KP-CF-15: kube-proxy's defaults depend on it in the same way.
+#[test]
+fn the_family_of_the_bind_address_is_that_of_the_servers() {
+    let flags = ["--node-ip=192.0.2.7"];
+    let servers = |args: &AgentArgs| {
+        [args.healthz_bind_address, args.metrics_bind_address]
+            .map(|bind| bind.0.unwrap().to_string())
+    };
+    let (args, _) = with(&flags, "bindAddress: 0.0.0.0\n").unwrap();
+    assert_eq!(args.node_ip, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
+    assert_eq!(servers(&args), ["0.0.0.0:10256", "127.0.0.1:10249"]);
+    let lines = "healthzBindAddress: '[::1]:1'\nbindAddress: '2001:db8::1'\n";
+    let (args, _) = with(&flags, lines).unwrap();
+    assert_eq!(args.node_ip, ["2001:db8::1".parse::<IpAddr>().unwrap()]);
+    assert_eq!(servers(&args), ["[::1]:1", "[::1]:10249"]);
+}
+
+/// KP-CF-33
+#[test]
+fn the_node_port_addresses_of_the_file_replace_those_of_the_flag() {
+    let lines = "nodePortAddresses: [primary, 192.0.2.0/24]\n";
+    let (args, unfollowed) = with(&["--nodeport-addresses=all"], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new());
+    let entries = args.service.nodeport_addresses;
+    assert_eq!(
+        entries.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["primary", "192.0.2.0/24"]
+    );
+    let wrong = with(&[], "nodePortAddresses: [eth0]\n").unwrap_err();
+    assert!(
+        wrong.contains("FILE:3: nodePortAddresses[0]: `eth0` is neither"),
+        "{wrong}"
+    );
+}
+
+/// KP-CF-28
+#[test]
+fn strict_arp_of_the_file_is_on_or_leaves_the_flag() {
+    let strict = |flags: &[&str], text: &str| {
+        let (args, _) = with(flags, &format!("ipvs: {{strictARP: {text}}}\n")).unwrap();
+        args.ipvs_strict_arp
+    };
+    assert_eq!(strict(&[], "true"), Some(true));
+    assert_eq!(strict(&[], "false"), None);
+    assert_eq!(strict(&["--ipvs-strict-arp=false"], "false"), Some(false));
+    assert_eq!(strict(&["--ipvs-strict-arp"], "null"), Some(true));
+}
+
+/// KP-CF-23, KP-CF-30, KP-CF-31.
+#[test]
+fn masquerading_and_the_detection_of_local_pods_are_those_of_the_file() {
+    let lines = "iptables: {masqueradeAll: true}\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: veth, bridgeInterface: cbr0}\n";
+    let (args, unfollowed) = with(&["--detect-local-mode=NodeCIDR"], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new());
+    assert!(args.masquerade_all);
+    let shown = |args: &AgentArgs| {
+        let detected = args.detect_local.get();
+        detected.map_or_else(|failure| failure.message(), |mode| format!("{mode:?}"))
+    };
+    assert_eq!(shown(&args), r#"Links(WithPrefix(LinkName("veth")))"#);
+    let (args, _) = with(&[], "detectLocalMode: BridgeInterface\n").unwrap();
+    assert_eq!(
+        shown(&args),
+        "the mode BridgeInterface needs --pod-bridge-interface, or detectLocal.bridgeInterface in the file of --config"
+    );
+    let wrong = with(&[], "detectLocal: {bridgeInterface: 'a b'}\n").unwrap_err();
+    assert!(wrong.contains("not the name of a link"), "{wrong}");
+}
+
+/// KP-CF-29, KP-CF-35 to KP-CF-38: zero turns a default of kube-proxy off, null does not.
+#[test]
+fn timeouts_and_the_connection_tracking_table_are_those_of_the_file() {
+    let lines = "ipvs: {udpTimeout: 1m, tcpTimeout: 0s}\nconntrack: {maxPerCore: 0, min: null, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: null, tcpBeLiberal: true}\n";
+    let (args, unfollowed) = with(&[], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new());
+    let ipvs = args.timeouts.ipvs();
+    assert_eq!((ipvs.tcp, ipvs.udp), (None, Some(60)));
+    let conntrack = args.timeouts.conntrack(true);
+    assert_eq!((conntrack.table, conntrack.tcp_established), (None, None));
+    assert_eq!(conntrack.tcp_close_wait, Some(3_600));
+    assert!(conntrack.tcp_be_liberal);
+}
+
+#[test]
+fn round_robin_equals_equal_weights_and_files_have_no_kubeconfig() {
+    let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
+    let (args, _) = with(&["--cluster=/c", "--scheduler=sh"], lines).unwrap();
+    assert_eq!(args.service.scheduler, Scheduler::Wrr);
+    assert_eq!(args.origin.kubeconfig, None);
+}
+
+#[test]
+fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
+    let lines = "mode: nftables\nhostnameOverride: other\niptables: {masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
+    let (_, unfollowed) = with(&[], lines).unwrap();
+    assert_eq!(
+        unfollowed,
+        [
+            "FILE:3: mode: \"nftables\" is ignored; this proxy only uses IPVS",
+            "FILE:4: hostnameOverride: \"other\" is ignored; --node takes precedence",
+            "FILE:6: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
+            "FILE:7: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
+        ]
+    );
+}
+
+#[test]
+fn an_invalid_field_is_refused_with_its_place() {
+    let refused = |lines: &str| with(&[], lines).unwrap_err();
+    assert_eq!(
+        refused("ipvs: {syncPeriod: soon}\n"),
+        "--config: FILE:3: ipvs.syncPeriod: \"soon\" is not a duration; write for example 30s, 1m30s or 500ms"
+    );
+    assert!(refused("bindAddress: here\n").contains("not an IP address"));
+    assert!(refused("healthzBindAddress: here\n").contains("is not IP:PORT"));
+    assert!(refused("ipvs: {scheduler: 'R R'}\n").contains("is not a scheduler"));
+    let other = |text: &str| configured(&[], text).unwrap_err();
+    assert_eq!(
+        other("apiVersion: v1\nkind: Config\n"),
+        "--config: FILE:1: apiVersion: \"v1\" is not of kubeproxy.config.k8s.io/"
+    );
+    assert_eq!(
+        other("mode: ipvs\n"),
+        "--config: FILE: not a KubeProxyConfiguration, because it has no kind"
+    );
+    assert!(other("kind: [\n").contains("not valid YAML"));
+}
+
+/// The arguments after these flags, and the lines about ignored flags; or the error.
+fn flagged(flags: &[&str]) -> Result<(AgentArgs, Vec<String>), String> {
+    let words = ["ipvs-topo", "agent", "--node-name=n1"];
+    let cli = Cli::try_parse_from(words.iter().chain(flags)).map_err(|error| error.to_string())?;
+    let Command::Agent(mut args) = cli.command else {
+        panic!("another command");
+    };
+    let unfollowed = args.configure().map_err(|failure| {
+        assert_eq!(failure.code(), 2);
+        failure.message()
+    })?;
+    Ok((*args, unfollowed))
+}
+
+/// The fields of a YAML text by its indentation; an item of a list is `[]`.
+fn fields(yaml: &str) -> BTreeSet<String> {
+    let lines = yaml
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    let mut path: Vec<(usize, &str)> = Vec::new();
+    let mut fields = BTreeSet::new();
+    for line in lines {
+        let (name, value) = line.trim_start().split_once(':').unwrap();
+        let indent = line.len() - line.trim_start().len();
+        path.retain(|(outer, _)| *outer < indent);
+        path.push((indent, name));
+        if !value.is_empty() {
+            let names: Vec<&str> = path.iter().map(|(_, name)| *name).collect();
+            fields.insert(names.join("."));
+        }
+    }
+    fields
+}
+
+/// The file has every field of the API; lists and maps are null in it, and kubeadm leaves some out.
+#[test]
+fn the_table_has_every_field_of_kube_proxy_and_no_other() {
+    let mut of_api = fields(OF_KUBEADM);
+    let head = ["apiVersion", "kind"].map(|name| of_api.remove(name));
+    assert_eq!(head, [true, true]);
+    let splits = ["json", "text"].map(|format| format!("logging.options.{format}.splitStream"));
+    of_api.extend(splits);
+    of_api.extend(["logging.format", "logging.vmodule"].map(str::to_owned));
+    let of_table: BTreeSet<String> = settings::all()
+        .filter(|setting| !setting.field.is_empty())
+        .map(|setting| {
+            let list = setting.field.split("[]").next().unwrap();
+            list.trim_end_matches(".*").to_owned()
+        })
+        .collect();
+    assert_eq!(of_table, of_api);
+}
+
+/// KP-CF-10 to KP-CF-42
+const FLAGS: &str = include_str!("flags.txt");
+
+#[test]
+fn every_flag_of_kube_proxy_is_accepted_or_refused_with_a_remedy() {
+    let of_kube_proxy: BTreeSet<&str> = FLAGS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let named = settings::all().filter(|setting| !setting.flag.is_empty());
+    let of_table: BTreeSet<&str> = named.map(|setting| setting.flag).collect();
+    assert_eq!(of_table, of_kube_proxy);
+    let cli = Cli::command();
+    let agent = cli.find_subcommand("agent").unwrap();
+    for flag in of_kube_proxy {
+        let mut known = agent.get_arguments().flat_map(|arg| {
+            let aliases = arg.get_all_aliases().unwrap_or_default();
+            arg.get_long().into_iter().chain(aliases)
+        });
+        assert!(
+            flag == "version" || known.any(|name| name == flag),
+            "--{flag}"
+        );
+    }
+}
+
+#[test]
+fn every_row_has_a_remedy_or_a_reason_and_one_place() {
+    let mut seen = BTreeSet::new();
+    for setting in settings::all() {
+        assert!(!setting.note.is_empty(), "{setting:?}");
+        assert!(seen.insert((setting.field, setting.flag)), "{setting:?}");
+        let is_refused = matches!(setting.effect, SettingEffect::Refused);
+        assert!(!is_refused || setting.field.is_empty(), "{setting:?}");
+    }
+}
+
+#[test]
+fn a_flag_does_what_its_field_does() {
+    let cases = [
+        (&["--logging-format=json"][..], "logging: {format: json}\n"),
+        (&["--v=4"], "logging: {verbosity: 4}\n"),
+        (&["--bind-address-hard-fail"], "bindAddressHardFail: true\n"),
+        (&["--bind-address=192.0.2.9"], "bindAddress: 192.0.2.9\n"),
+        (&["--oom-score-adj", "-500"], "oomScoreAdj: -500\n"),
+        (&["--oom-score-adj=0"], "oomScoreAdj: 0\n"),
+        (&["--ipvs-scheduler=wlc"], "ipvs: {scheduler: wlc}\n"),
+        (&["--ipvs-sync-period=45s"], "ipvs: {syncPeriod: 45s}\n"),
+        (
+            &["--cluster-cidr=10.0.0.0/8,fd00::/64"],
+            "clusterCIDR: 10.0.0.0/8,fd00::/64\n",
+        ),
+        (
+            &["--nodeport-addresses=primary,10.0.0.0/8"],
+            "nodePortAddresses: [primary, 10.0.0.0/8]\n",
+        ),
+        (
+            &["--healthz-bind-address=127.0.0.1"],
+            "healthzBindAddress: 127.0.0.1\n",
+        ),
+        (
+            &[
+                "--proxy-mode=ipvs",
+                "--kube-api-qps=50",
+                "--kube-api-burst=100",
+            ],
+            "mode: ipvs\nclientConnection: {qps: 50, burst: 100}\n",
+        ),
+        (
+            &[
+                "--ipvs-exclude-cidrs=10.0.0.0/8,10.1.0.0/16",
+                "--ipvs-strict-arp",
+            ],
+            "ipvs: {excludeCIDRs: [10.0.0.0/8, 10.1.0.0/16], strictARP: true}\n",
+        ),
+        (
+            &["--feature-gates=AllAlpha=true,KubeProxyIPVS=false"],
+            "featureGates: {AllAlpha: true, KubeProxyIPVS: false}\n",
+        ),
+    ];
+    for (flags, lines) in cases {
+        let (mut by_flag, unfollowed) = flagged(flags).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new(), "{flags:?}");
+        let (mut by_file, unfollowed) = with(&[], lines).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new(), "{lines}");
+        by_flag.proxy_flags = flags::ProxyFlags::default();
+        by_file.config = None;
+        // `rr` alone differs: the agent's own option allows it.
+        assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
+    }
+    let (args, _) = flagged(&["--oom-score-adj=-500", "-v=6"]).unwrap();
+    assert_eq!((args.oom_score_adj, &*args.verbose), (Some(-500), &[2][..]));
+    let (args, _) = with(&["-vv"], "logging: {format: json}\n").unwrap();
+    assert_eq!(
+        (args.log_format, &*args.verbose),
+        (LogFormat::Json, &[1, 1][..])
+    );
+}
+
+/// KP-CF-16, KP-CF-17
+#[test]
+fn a_port_of_zero_turns_a_server_off() {
+    let (args, _) = flagged(&["--healthz-port=0", "--metrics-port", "0"]).unwrap();
+    assert_eq!(
+        (args.healthz_bind_address.0, args.metrics_bind_address.0),
+        (None, None)
+    );
+    let (args, _) = flagged(&["--healthz-port=1", "--healthz-bind-address=127.0.0.1"]).unwrap();
+    assert_eq!(
+        args.healthz_bind_address.0.unwrap().to_string(),
+        "127.0.0.1:1"
+    );
+}
+
+#[test]
+fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
+    let flags = [
+        "--feature-gates=A=true",
+        "--vmodule=a=4,b=5",
+    ];
+    let (_, unfollowed) = flagged(&flags).unwrap();
+    assert_eq!(
+        unfollowed,
+        [
+            "--feature-gates: \"true\" is ignored; neither kube-proxy nor the agent has this feature gate; remove it",
+            "--vmodule: \"a=4,b=5\" is ignored; the agent has no files of Go; set `RUST_LOG`, for example info,agent::reconcile=debug",
+        ]
+    );
+    let refused = |flag: &str| flagged(&[flag]).unwrap_err();
+    assert!(refused("--cleanup").contains("docs/migrate.md"));
+    assert!(refused("--init-only=true").contains("--sysctl-dir"));
+    assert!(refused("--write-config-to=/x").contains("/configz"));
+    assert!(
+        refused("--proxy-mode=nftables")
+            .contains("--proxy-mode: \"nftables\": this proxy only uses IPVS")
+    );
+    assert!(refused("--proxy-mode=userspace").contains("not one of iptables, ipvs, nftables"));
+    assert!(refused("--oom-score-adj=1001").contains("from -1000 to 1000"));
+    assert!(refused("--unknown").contains("unexpected argument"));
+    assert_eq!(
+        flagged(&["--cleanup=false", "--init-only=false"])
+            .unwrap()
+            .1,
+        Vec::<String>::new()
+    );
+}
+
+/// KP-NI-03
+#[test]
+fn the_name_of_the_node_is_that_of_the_option_the_file_or_the_host() {
+    let named = |flags: &[&str], lines: &str| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(format!("{HEAD}{lines}").as_bytes()).unwrap();
+        let words = [
+            "ipvs-topo",
+            "agent",
+            "--config",
+            file.path().to_str().unwrap(),
+        ];
+        let Command::Agent(mut args) = Cli::parse_from(words.iter().chain(flags)).command else {
+            panic!("another command");
+        };
+        let unfollowed = args.configure().unwrap();
+        (args.node().to_owned(), unfollowed.len())
+    };
+    let host = rustix::system::uname();
+    let host = host.nodename().to_str().unwrap().to_ascii_lowercase();
+    assert_eq!(named(&[], ""), (host, 0));
+    assert_eq!(
+        named(&[], "hostnameOverride: ' N2 '\n"),
+        ("n2".to_owned(), 0)
+    );
+    let flag = ["--hostname-override= N1 "];
+    assert_eq!(named(&flag, "hostnameOverride: n2\n"), ("n1".to_owned(), 1));
+    assert_eq!(named(&flag, "hostnameOverride: N1\n"), ("n1".to_owned(), 0));
+}
+
+/// KP-CF-50, KP-CF-52, KP-CF-33: the limits of kube-proxy's validation.
+#[test]
+fn a_value_that_kube_proxy_refuses_is_refused() {
+    for lines in [
+        "mode: userspace\n",
+        "iptables: {masqueradeBit: 32}\n",
+        "iptables: {syncPeriod: -1s}\n",
+        "ipvs: {minSyncPeriod: -1s}\n",
+        "ipvs: {minSyncPeriod: 31s}\n",
+        "ipvs: {syncPeriod: 5s, minSyncPeriod: 6s}\n",
+        "ipvs: {excludeCIDRs: [10.0.0.0]}\n",
+        "ipvs: {udpTimeout: -1s}\n",
+        "conntrack: {maxPerCore: -1}\n",
+        "conntrack: {tcpCloseWaitTimeout: -1h}\n",
+        "oomScoreAdj: -1001\n",
+        "clientConnection: {burst: -1}\n",
+        "configSyncPeriod: -1s\n",
+        "clusterCIDR: '10.0.0.0/8,10.1.0.0/16'\n",
+        "clusterCIDR: '10.0.0.0/8,fd00::/64,fd01::/64'\n",
+        "nodePortAddresses: [primary, primary]\n",
+        "detectLocalMode: Auto\n",
+        "logging: {format: xml}\n",
+        "featureGates: {AllAlpha: maybe}\n",
+        "metricsBindAddress: '127.0.0.1:65536'\n",
+    ] {
+        let refused = with(&[], lines).unwrap_err();
+        assert!(refused.contains("--config: FILE:3: "), "{refused}");
+    }
+    let lines = "bindAddress: 192.000.002.001\nclusterCIDR: 010.0.0.0/08\nipvs: {syncPeriod: 0s, minSyncPeriod: 0s}\niptables: {masqueradeBit: 0, minSyncPeriod: 1s}\n";
+    let (args, unfollowed) = with(&[], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new());
+    assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+    assert_eq!(args.cluster_cidr[0].to_string(), "10.0.0.0/8");
+}
+
+/// KP-HC-20
+#[test]
+fn configz_has_kube_proxys_fields_with_the_values_in_use() {
+    fn leaves(path: &str, value: &serde_json::Value, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (name, value) in fields {
+                    let joint = if path.is_empty() { "" } else { "." };
+                    leaves(&format!("{path}{joint}{name}"), value, found);
+                }
+            }
+            serde_json::Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    leaves(&format!("{path}[{index}]"), item, found);
+                }
+            }
+            _ => found.push(path.to_owned()),
+        }
+    }
+    let lines = "ipvs: {scheduler: wlc}\nlogging: {format: json}\nbindAddressHardFail: true\nnodePortAddresses: [primary]\n";
+    let (args, _) = with(&[], lines).unwrap();
+    let configz = crate::start::configz(&args);
+    let shown = &configz["kubeproxy.config.k8s.io"];
+    assert_eq!(shown["ipvs"]["scheduler"], "wlc");
+    assert_eq!(shown["logging"]["format"], "json");
+    assert_eq!(shown["bindAddressHardFail"], true);
+    assert_eq!(shown["oomScoreAdj"], -999);
+    let mut fields = Vec::new();
+    leaves("", shown, &mut fields);
+    fields.retain(|field| field != "apiVersion" && field != "kind");
+    assert!(fields.len() > 8, "{fields:?}");
+    for field in fields {
+        assert!(settings::of_field(&field).is_some(), "{field}");
+    }
+}

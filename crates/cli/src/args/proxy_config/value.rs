@@ -1,0 +1,229 @@
+//! The values of kube-proxy's settings, and their limits as kube-proxy has them.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use topology_core::model::IpNetwork;
+
+use crate::args::values;
+
+/// A value from the file or from a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GivenValue {
+    /// Where it is, for messages: `FILE:3: ipvs.scheduler`, or `--ipvs-scheduler`.
+    pub place: String,
+    /// The path of the field; of an item of a list with its index.
+    pub field: String,
+    /// Trimmed, without zeros before the numbers of addresses.
+    pub text: String,
+    pub is_flag: bool,
+}
+
+/// The values that a setting may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Text,
+    Switch,
+    /// A whole number within both limits.
+    Integer(i64, i64),
+    Number,
+    /// At least zero.
+    Duration,
+    /// More than zero.
+    Period,
+    Address,
+    /// `IP:PORT`, or `IP` alone.
+    Bind,
+    Range,
+    /// One range, or one of each family.
+    Ranges,
+    Words(&'static [&'static str]),
+}
+
+impl GivenValue {
+    pub(super) fn new(place: String, field: String, text: &str, is_flag: bool) -> Self {
+        let text = without_leading_zeros(text.trim());
+        Self {
+            place,
+            field,
+            text,
+            is_flag,
+        }
+    }
+}
+
+impl ValueKind {
+    /// # Errors
+    /// kube-proxy does not accept this text either; the message shows a correct one.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Text => Ok(()),
+            Self::Switch => switch(text).map(drop),
+            Self::Integer(least, most) => {
+                let number = text.parse::<i64>();
+                let fits = number.is_ok_and(|number| (least..=most).contains(&number));
+                expect(fits, text, self)
+            }
+            Self::Number => expect(text.parse::<f64>().is_ok_and(f64::is_finite), text, self),
+            Self::Duration => {
+                let length = text.parse::<jiff::SignedDuration>();
+                expect(length.is_ok_and(|it| !it.is_negative()), text, self)
+            }
+            Self::Period => text.parse::<values::Period>().map(drop),
+            Self::Address => values::node_ip(text).map(drop),
+            // With any default: the setting itself has the right one.
+            Self::Bind => values::healthz_address(text).map(drop),
+            Self::Range => values::cidr(text).map(drop),
+            Self::Ranges => ranges(text).map(drop),
+            Self::Words(words) => expect(words.contains(&text), text, self),
+        }
+    }
+}
+
+impl fmt::Display for ValueKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("text"),
+            Self::Switch => f.write_str("true or false"),
+            Self::Integer(least, i64::MAX) => write!(f, "a whole number, at least {least}"),
+            Self::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Number => f.write_str("a number"),
+            Self::Duration => f.write_str("a duration, such as 30s or 1m30s, at least 0s"),
+            Self::Period => f.write_str("a duration, such as 30s or 1m30s, more than 0s"),
+            Self::Address => f.write_str("an IP address"),
+            Self::Bind => f.write_str("IP:PORT"),
+            Self::Range => f.write_str("a range, such as 10.0.0.0/8"),
+            Self::Ranges => f.write_str("a range, or one of each IP family with a comma between"),
+            Self::Words(words) => f.write_str(&words.join(", ")),
+        }
+    }
+}
+
+fn expect(fits: bool, text: &str, kind: ValueKind) -> Result<(), String> {
+    if fits {
+        return Ok(());
+    }
+    let one_of = match kind {
+        ValueKind::Words(_) => "one of ",
+        _ => "",
+    };
+    Err(format!("{text:?} is not {one_of}{kind}"))
+}
+
+/// A switch as Go reads it.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "1" => Ok(true),
+        "false" | "f" | "0" => Ok(false),
+        _ => Err(format!("{text:?} is not {}", ValueKind::Switch)),
+    }
+}
+
+/// One range, or one of each family, as kube-proxy reads `clusterCIDR`.
+pub(super) fn ranges(text: &str) -> Result<Vec<IpNetwork>, String> {
+    let parsed: Result<Vec<IpNetwork>, String> = text.split(',').map(values::cidr).collect();
+    let parsed = parsed?;
+    let fits = match &*parsed {
+        [_] => true,
+        [first, second] => first.is_ipv4() != second.is_ipv4(),
+        _ => false,
+    };
+    expect(fits, text, ValueKind::Ranges)?;
+    Ok(parsed)
+}
+
+/// KP-CF-52: kube-proxy reads `010.0.0.1` as `10.0.0.1`. Removes zeros before a number that has a
+/// dot beside it, if the text has an IPv4 address.
+fn without_leading_zeros(text: &str) -> String {
+    let without: String = text
+        .split_inclusive(['.', ':', '/', ',', ']'])
+        .map(short)
+        .collect();
+    let mut parts = without.split([',', '/', ']', '[']);
+    let is_address = |part: &str| {
+        let host = part.rsplit_once(':').filter(|(host, _)| host.contains('.'));
+        host.map_or(part, |(host, _)| host)
+            .parse::<IpAddr>()
+            .is_ok()
+    };
+    if text.contains('.') && parts.any(is_address) {
+        without
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A number and its separator without zeros before it; other text as it is.
+fn short(part: &str) -> &str {
+    let digits = part.trim_end_matches(['.', ':', '/', ',', ']']);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return part;
+    }
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    part.get(zeros.min(digits.len() - 1)..).unwrap_or(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kp_cf_52_addresses_may_have_leading_zeros() {
+        let same = |text: &str, expected: &str| {
+            assert_eq!(without_leading_zeros(text), expected);
+        };
+        same("010.000.0.01", "10.0.0.1");
+        same("010.0.0.0/08", "10.0.0.0/8");
+        same("010.0.0.0/8,fd00::/64", "10.0.0.0/8,fd00::/64");
+        same("127.000.000.001:10249", "127.0.0.1:10249");
+        same("[::ffff:010.1.1.1]:0080", "[::ffff:10.1.1.1]:80");
+        for text in [
+            "fd00::0001",
+            "n01.example",
+            "01s",
+            "/var/lib/0.1/x",
+            "1.0",
+            "0.0.0.0",
+        ] {
+            same(text, text);
+        }
+    }
+
+    #[test]
+    fn a_value_outside_of_its_limits_is_refused_with_the_limits() {
+        let wrong = |kind: ValueKind, text: &str| kind.check(text).unwrap_err();
+        assert_eq!(
+            wrong(ValueKind::Integer(0, 31), "32"),
+            "\"32\" is not a whole number from 0 to 31"
+        );
+        assert_eq!(
+            wrong(ValueKind::Integer(0, i64::MAX), "-1"),
+            "\"-1\" is not a whole number, at least 0"
+        );
+        assert_eq!(
+            wrong(ValueKind::Words(&["a", "b"]), "c"),
+            "\"c\" is not one of a, b"
+        );
+        for (kind, texts) in [
+            (ValueKind::Duration, ["-1s", "5"]),
+            (ValueKind::Period, ["-1s", "0s"]),
+            (ValueKind::Number, ["five", "inf"]),
+            (ValueKind::Ranges, ["10.0.0.0/8,10.1.0.0/16", "10.0.0.0"]),
+            (ValueKind::Range, ["10.0.0.0/33", "all"]),
+            (ValueKind::Address, ["node", "10.0.0.0/8"]),
+            (ValueKind::Bind, ["node:1", "127.0.0.1:0"]),
+            (ValueKind::Switch, ["yes", "2"]),
+        ] {
+            for text in texts {
+                assert!(kind.check(text).is_err(), "{kind:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_in_go() {
+        for text in ["15m0s", "24h0m0s", "1h", "500ms", "0s", "1.5s"] {
+            assert_eq!(ValueKind::Duration.check(text), Ok(()), "{text}");
+        }
+    }
+}
