@@ -31,7 +31,7 @@ pub use self::origin::OriginArgs;
 use self::proxy_config::flags::ProxyFlags;
 pub use self::strict::{Reader, StrictArgs};
 pub use self::timeouts::TimeoutArgs;
-use self::values::{BindAddress, ListTrust, NodesFrom, Period};
+use self::values::{BindAddress, ListTrust, NodeSourceArg, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;
 
@@ -90,8 +90,8 @@ pub struct AgentArgs {
     pub service: ServiceArgs,
 
     /// Source of other Nodes: the Node objects, or the `TopologyMap` that the controller writes.
-    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodesFrom::Nodes)]
-    pub node_source: NodesFrom,
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes)]
+    pub node_source: NodeSourceArg,
 
     /// What to do if a relist lacks more than half of the known objects: wait for a second list a
     /// minute later, or remove them at once.
@@ -209,8 +209,8 @@ impl AgentArgs {
         let own = self.node().into();
         WatchOptions {
             nodes: match self.node_source {
-                NodesFrom::Nodes => NodeSource::Nodes { own },
-                NodesFrom::Map => NodeSource::Map { own },
+                NodeSourceArg::Nodes => NodeSource::Nodes { own },
+                NodeSourceArg::Map => NodeSource::Map { own },
             },
             relists: match self.relists {
                 ListTrust::Confirm => Relists::Confirm,

@@ -59,16 +59,16 @@ pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
     print::result(&match args.output {
         SimulateFormat::Table => table::text(&view, print::width()),
         SimulateFormat::Json => print::json(&view)?,
-        SimulateFormat::Html => html::page(&view, &made(&args.origin.get(), values::now())),
+        SimulateFormat::Html => html::page(&view, &page_header(&args.origin.get(), values::now())),
     })?;
     args.strict
         .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
 }
 
 /// The header of the HTML page.
-fn made(origin: &Origin, now: i64) -> html::Made {
+fn page_header(origin: &Origin, now: i64) -> html::PageHeader {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
-    html::Made {
+    html::PageHeader {
         at: jiff::Timestamp::from_millisecond(now).map_or_else(
             |_late| String::new(),
             |now| now.strftime("%F %H:%M UTC").to_string(),

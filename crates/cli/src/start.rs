@@ -12,7 +12,7 @@ use telemetry::log::{self, Verbosity};
 
 use crate::args::AgentArgs;
 use crate::args::proxy_config::change;
-use crate::args::values::{BindAddress, NodesFrom, Period};
+use crate::args::values::{BindAddress, NodeSourceArg, Period};
 use crate::exit::{ExitStatus, Failure};
 use crate::origin::Origin;
 use crate::runtime;
@@ -96,7 +96,7 @@ fn options(args: &AgentArgs, origin: Origin, started: Instant) -> Result<AgentOp
 fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
     Ok(AgentConfig {
         node: args.node().into(),
-        mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
+        mapped: args.origin.cluster.is_none() && args.node_source == NodeSourceArg::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
         cluster_cidrs: args.cluster_cidr.clone(),

@@ -1,4 +1,4 @@
-//! What somebody who follows a cluster receives while nothing happens but heartbeats of Nodes, read from the Nodes and
+//! What a watching client receives while only heartbeats of Nodes happen, read from the Nodes and
 //! from the map; `cargo xtask bench --nodes` runs it beside a controller.
 //!
 //! `heartbeats KUBECONFIG NODES ROUNDS`: makes so many Nodes, waits for the map of them, follows the cluster twice, has
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 32;
 const QUIET: Duration = Duration::from_secs(5);
 /// How long the map may take.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Images of each Node, of the 50 that a kubelet tells at most.
+/// Images of each Node, of the 50 that a kubelet reports at most.
 const IMAGES: usize = 15;
 /// The Node on which the follower stands.
 const OWN: &str = "node-00000.example.internal";
@@ -55,7 +55,7 @@ async fn main() -> Outcome<()> {
         let beat = move |api: Connection, number| async move { beat(&api, number, round).await };
         let sent = each(&api, nodes, beat);
         tokio::pin!(sent);
-        // Whoever follows takes what comes as it comes.
+        // The client reads at once what arrives.
         loop {
             tokio::select! {
                 done = &mut sent => break done?,
@@ -150,7 +150,7 @@ fn image(number: usize) -> Value {
     json!({"names": [format!("{name}@sha256:{digest}"), format!("{name}:v1.{number}.0")], "sizeBytes": 51_234_567 + number})
 }
 
-/// The conditions that a kubelet tells, as of a heartbeat.
+/// The conditions that a kubelet reports, as of a heartbeat.
 fn conditions(round: usize) -> Value {
     let (hour, minute) = (round / 12, 5 * (round % 12));
     let time = format!("2026-11-22T{hour:02}:{minute:02}:00Z");
@@ -202,22 +202,22 @@ async fn until_mapped(api: &Connection, nodes: usize) -> Outcome<()> {
     loop {
         let listed = api.list(path).await?;
         let maps = listed.get("items").and_then(Value::as_array);
-        let told = maps
+        let listed = maps
             .into_iter()
             .flatten()
             .filter_map(|map| map.pointer("/spec/nodes")?.as_object());
-        let told: usize = told.map(serde_json::Map::len).sum();
-        if told == nodes {
+        let listed: usize = listed.map(serde_json::Map::len).sum();
+        if listed == nodes {
             return Ok(());
         }
         if Instant::now() > deadline {
-            return Err(format!("the map tells of {told} of {nodes} Nodes").into());
+            return Err(format!("the map lists {listed} of {nodes} Nodes").into());
         }
         sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// Somebody who follows the cluster.
+/// A client that watches the cluster.
 struct Follower {
     watch: Watch,
     index: Index,

@@ -61,7 +61,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn judging(clock: Clock, allowed: AllowLists) -> Self {
+    pub(crate) fn new(clock: Clock, allowed: AllowLists) -> Self {
         Self {
             clock,
             allowed,

@@ -229,9 +229,9 @@ impl Index {
 
 /// The warnings in `now` that were not in `before`. A warning whose line moved is not new.
 fn news(before: &[Warning], now: &[Warning]) -> Vec<Warning> {
-    let before: FxHashSet<_> = before.iter().map(Warning::gist).collect();
+    let before: FxHashSet<_> = before.iter().map(Warning::identity).collect();
     now.iter()
-        .filter(|warning| !before.contains(&warning.gist()))
+        .filter(|warning| !before.contains(&warning.identity()))
         .cloned()
         .collect()
 }

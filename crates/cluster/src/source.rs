@@ -81,7 +81,7 @@ impl Options {
     }
 
     fn context(&self) -> Context {
-        Context::judging(Clock::at(self.now), self.allowed.clone())
+        Context::new(Clock::at(self.now), self.allowed.clone())
     }
 }
 
@@ -140,14 +140,14 @@ impl std::fmt::Display for Lines<'_> {
 /// used: the path does not exist, the folder has no such file, or every file is refused.
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = options.index();
-    let mut tell = |batch| drop(index.apply(batch));
+    let mut send = |batch| drop(index.apply(batch));
     let catalog = match SourcePath::new(path) {
-        SourcePath::Stdin => tell_stdin(options.context(), &mut tell),
+        SourcePath::Stdin => send_stdin(options.context(), &mut send),
         SourcePath::Pipe(path) => {
             let name = path.to_string_lossy().into();
-            tell_stream(name, File::open(path), options.context(), &mut tell)
+            send_stream(name, File::open(path), options.context(), &mut send)
         }
-        SourcePath::Path(root) => tell_path(&root, options.context(), &mut tell)?,
+        SourcePath::Path(root) => send_path(&root, options.context(), &mut send)?,
     };
     finish(index, &catalog, options.now)
 }
@@ -178,17 +178,17 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
         text: Ok(text),
         context: options.context(),
     };
-    let catalog = tell_list([name.into()], &mut memory, &mut |batch| {
+    let catalog = send_list([name.into()], &mut memory, &mut |batch| {
         drop(index.apply(batch));
     });
     finish(index, &catalog, options.now)
 }
 
 /// Sends the objects at `root` as one full list.
-fn tell_path(
+fn send_path(
     root: &Path,
     context: Context,
-    tell: &mut dyn FnMut(Batch),
+    send: &mut dyn FnMut(Batch),
 ) -> Result<Catalog, ReadError> {
     let fail = |source| ReadError::Path {
         path: root.to_owned(),
@@ -201,26 +201,26 @@ fn tell_path(
         });
     }
     for warning in listing.warnings {
-        tell(FileReport::of(warning).into());
+        send(FileReport::of(warning).into());
     }
-    Ok(tell_list(
+    Ok(send_list(
         listing.files.into_keys(),
         &mut Disk::new(context),
-        tell,
+        send,
     ))
 }
 
 /// Reads standard input to its end, and sends it as one full list.
-fn tell_stdin(context: Context, tell: &mut dyn FnMut(Batch)) -> Catalog {
-    tell_stream(STDIN.into(), Ok(io::stdin().lock()), context, tell)
+fn send_stdin(context: Context, send: &mut dyn FnMut(Batch)) -> Catalog {
+    send_stream(STDIN.into(), Ok(io::stdin().lock()), context, send)
 }
 
 /// Reads a pipe or standard input to its end, and sends it as one full list.
-fn tell_stream(
+fn send_stream(
     name: Arc<str>,
     stream: io::Result<impl Read>,
     context: Context,
-    tell: &mut dyn FnMut(Batch),
+    send: &mut dyn FnMut(Batch),
 ) -> Catalog {
     let mut text = Vec::new();
     let result = stream.and_then(|stream| read_within(stream, MOST_OF_STREAM, &mut text));
@@ -228,7 +228,7 @@ fn tell_stream(
         text: result.map(|()| &*text),
         context,
     };
-    tell_list([name], &mut memory, tell)
+    send_list([name], &mut memory, send)
 }
 
 /// Reads a stream to its end. Fails if it has more than `most` bytes.
@@ -245,18 +245,18 @@ fn read_within(stream: impl Read, most: u64, text: &mut Vec<u8>) -> io::Result<(
 }
 
 /// Sends the objects of these files as one full list.
-fn tell_list(
+fn send_list(
     names: impl IntoIterator<Item = Arc<str>>,
     files: &mut impl Files,
-    tell: &mut dyn FnMut(Batch),
+    send: &mut dyn FnMut(Batch),
 ) -> Catalog {
     let mut catalog = Catalog::default();
-    tell(Event::Begin.into());
+    send(Event::Begin.into());
     for name in names {
-        catalog.update(BTreeSet::from([name]), files, tell);
+        catalog.update(BTreeSet::from([name]), files, send);
     }
     let (completeness, reports) = catalog.list_ended();
-    tell(Batch {
+    send(Batch {
         events: vec![Event::Complete(completeness)],
         reports,
     });

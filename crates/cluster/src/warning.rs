@@ -73,7 +73,7 @@ impl Warning {
     /// All parts except the line.
     ///
     /// A new line at the top of a file moves every warning below it, and makes none of them new.
-    pub fn gist(&self) -> impl Hash + Eq + '_ {
+    pub fn identity(&self) -> impl Hash + Eq + '_ {
         let Self {
             file,
             line: _,
@@ -164,11 +164,11 @@ mod tests {
             line: 99,
             ..warning()
         };
-        assert!(moved.gist() == here.gist());
+        assert!(moved.identity() == here.identity());
         let other = Warning {
             field: "spec.ports[1].port".into(),
             ..warning()
         };
-        assert!(other.gist() != here.gist());
+        assert!(other.identity() != here.identity());
     }
 }

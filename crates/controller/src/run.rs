@@ -194,12 +194,12 @@ impl Loop {
     fn apply(&mut self, update: Update) {
         match update {
             Update::Applied(collection, object) => {
-                self.dirty |= self.state.exists(collection, object);
+                self.dirty |= self.state.apply(collection, object);
             }
-            Update::Deleted(collection, name) => self.dirty |= self.state.gone(collection, &name),
+            Update::Deleted(collection, name) => self.dirty |= self.state.delete(collection, &name),
             Update::Listed(collection, names) => {
                 for gone in self.state.names(collection).difference(&names) {
-                    self.dirty |= self.state.gone(collection, gone);
+                    self.dirty |= self.state.delete(collection, gone);
                 }
                 self.state.listed(collection);
                 self.dirty |= self.unlisted.remove(&collection);
@@ -240,11 +240,11 @@ impl Loop {
             } else {
                 tracing::info!(%service, "{note}");
             }
-            self.tell(now, news);
+            self.record_event(now, news);
         }
     }
 
-    fn tell(&mut self, now: i64, news: News) {
+    fn record_event(&mut self, now: i64, news: News) {
         let since = news.since.unwrap_or(now);
         self.event_recorder
             .add(news.key, since, news.note, news.uid);
@@ -301,7 +301,7 @@ impl Loop {
                 // The response comes before the watch event.
                 Ok(object) => {
                     if let Some(news) = self.state.wrote(&write, object) {
-                        self.tell(Timestamp::now().as_millisecond(), news);
+                        self.record_event(Timestamp::now().as_millisecond(), news);
                     }
                     self.write_log.succeeded();
                 }

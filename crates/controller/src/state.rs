@@ -32,7 +32,7 @@ use crate::event_recorder::{Key, ServiceFallback};
 pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
-pub use nodes::Place;
+pub use nodes::NodeInfo;
 use observed::Observed;
 use value::put;
 pub use write::{MANAGER, Name, Write, WriteKind};
@@ -65,10 +65,10 @@ impl State {
     }
 
     /// Records an object that was added or changed. Returns whether the writes may differ.
-    pub fn exists(&mut self, collection: Collection, mut object: Value) -> bool {
+    pub fn apply(&mut self, collection: Collection, mut object: Value) -> bool {
         let name = value::name(&object);
         if Collection::FOR_HINTS.contains(&collection) {
-            return self.hints.exists(collection, &object);
+            return self.hints.apply(collection, &object);
         }
         // Objects in a list may have no kind.
         put(&mut object, "apiVersion", collection.version());
@@ -88,12 +88,15 @@ impl State {
     }
 
     /// Records a Node; `None` if it was deleted. Returns whether the writes may differ.
-    fn node_is(&mut self, name: String, place: Option<Place>) -> bool {
+    fn node_is(&mut self, name: String, place: Option<NodeInfo>) -> bool {
         let old = self.observed.nodes.get(&name);
         if old == place.as_ref() {
             return false;
         }
-        let (old, new) = (old.map(Place::labels), place.as_ref().map(Place::labels));
+        let (old, new) = (
+            old.map(NodeInfo::labels),
+            place.as_ref().map(NodeInfo::labels),
+        );
         self.observed.labels.replace(old, new);
         self.observed.chosen.forget();
         match place {
@@ -149,11 +152,11 @@ impl State {
     }
 
     /// Records a deletion. Returns whether the writes may differ.
-    pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
+    pub fn delete(&mut self, collection: Collection, name: &Name) -> bool {
         match collection {
             Collection::Nodes => self.node_is(name.1.clone(), None),
             Collection::Agents => self.reported(&name.1, None, None),
-            Collection::Services | Collection::Slices => self.hints.gone(collection, name),
+            Collection::Services | Collection::Slices => self.hints.delete(collection, name),
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
@@ -201,7 +204,7 @@ impl State {
         if write.collection == Collection::Slices {
             self.hints.wrote(&write.body, &answer);
         }
-        self.exists(write.collection, answer);
+        self.apply(write.collection, answer);
         news
     }
 

@@ -112,14 +112,14 @@ pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
         .collect()
 }
 
-/// Finds reasons that are literals in `Verdict::new(type, status, reason, message)` and that no row explains.
+/// Finds reasons that are literals in `NewCondition::new(type, status, reason, message)` and that no row explains.
 fn check_literals(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     let page = tree.text(CONDITIONS).unwrap_or_default();
     let made = sources
         .iter()
         .filter(|source| source.path.starts_with(CONTROLLER) && !source.is_test());
     let literals = made.flat_map(|source| {
-        let calls = source.text.split("Verdict::new(").skip(1);
+        let calls = source.text.split("NewCondition::new(").skip(1);
         calls.filter_map(move |call| Some((source, literal(call.split(',').nth(2)?)?)))
     });
     let unexplained = literals.filter(|(_, reason)| !page.contains(&format!("`{reason}`")));
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_reason_of_a_condition_needs_an_explanation() {
-        let code = "fn plan() { Verdict::new(\"Accepted\", \"True\", \"Valid\", text()); Verdict::new(KIND, \"True\", \"Gone\", text()); }";
+        let code = "fn plan() { NewCondition::new(\"Accepted\", \"True\", \"Valid\", text()); NewCondition::new(KIND, \"True\", \"Gone\", text()); }";
         let tree = Tree::from([
             ("crates/controller/src/state/drain.rs", code),
             (CONDITIONS, "| `Valid` | x |"),

@@ -264,7 +264,9 @@ fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
 /// The phase, from the state of the loop and the watches.
 fn phase(pulse: &Pulse, inputs: &[ResourceStatus], now: Timestamp) -> AgentPhase {
     let is_stale = |input: &ResourceStatus| {
-        let silence = input.last_received.map(|heard| now.duration_since(heard));
+        let silence = input
+            .last_received
+            .map(|received| now.duration_since(received));
         input.phase == Reading::Stale && silence.is_none_or(|silence| silence > STALE)
     };
     if !pulse.ready || inputs.iter().any(|input| input.phase == Reading::Listing) {

@@ -84,7 +84,7 @@ fn server(sync_status: &SyncStatus) -> Server {
         )
     });
     let inputs = sync_status.resources();
-    let heard = inputs.iter().filter_map(|input| {
+    let last_received = inputs.iter().filter_map(|input| {
         let seconds = input.last_received?.as_duration().as_secs_f64();
         Some((input.name, seconds))
     });
@@ -93,7 +93,7 @@ fn server(sync_status: &SyncStatus) -> Server {
         address: sync_status.server().to_owned(),
         requests: requests.collect(),
         bytes,
-        heard: heard.collect(),
+        last_received: last_received.collect(),
         node_source: if sync_status.is_mapped() {
             "map"
         } else {

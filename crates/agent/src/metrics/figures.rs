@@ -52,7 +52,7 @@ pub struct Server {
     /// Bytes received by resource.
     pub bytes: BTreeMap<String, u64>,
     /// When the server last sent anything for each resource, seconds since 1970.
-    pub heard: BTreeMap<&'static str, f64>,
+    pub last_received: BTreeMap<&'static str, f64>,
     /// Whether the watch of each resource is interrupted.
     pub behind: BTreeMap<&'static str, bool>,
     /// Objects of each resource that are kept although the last list does not have them.

@@ -60,7 +60,7 @@ fn server() -> Server {
         ]
         .into(),
         bytes: [("nodes".to_owned(), 4096)].into(),
-        heard: [("nodes", 12.5)].into(),
+        last_received: [("nodes", 12.5)].into(),
         doubted: [("services", 1990)].into(),
         behind: [("nodes", false), ("services", true)].into(),
         node_source: "map",

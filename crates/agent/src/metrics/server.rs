@@ -17,7 +17,7 @@ pub(crate) struct ServerGauges {
     client: ClientRequests,
     requests: Family<RequestLabels, Counter>,
     bytes: Family<ResourceLabel, Counter>,
-    heard: Family<InputLabel, Gauge<f64, AtomicU64>>,
+    last_received: Family<InputLabel, Gauge<f64, AtomicU64>>,
     behind: Family<InputLabel, Gauge<u64, AtomicU64>>,
     doubted: Family<InputLabel, Gauge<u64, AtomicU64>>,
     source: Family<SourceLabel, Gauge<u64, AtomicU64>>,
@@ -61,7 +61,7 @@ impl ServerGauges {
         registry.register(
             "ipvs_topo_api_last_heard_timestamp_seconds",
             "When the API server last sent anything about a collection, as Unix time",
-            self.heard.clone(),
+            self.last_received.clone(),
         );
         registry.register(
             "ipvs_topo_api_behind",
@@ -84,7 +84,7 @@ impl ServerGauges {
     pub(super) fn fill(&self, server: Option<&Server>) {
         self.requests.clear();
         self.bytes.clear();
-        self.heard.clear();
+        self.last_received.clear();
         self.behind.clear();
         self.doubted.clear();
         self.source.clear();
@@ -99,8 +99,10 @@ impl ServerGauges {
                 .get_or_create(&ResourceLabel { resource })
                 .inc_by(count);
         }
-        for (&input, &seconds) in &server.heard {
-            self.heard.get_or_create(&InputLabel { input }).set(seconds);
+        for (&input, &seconds) in &server.last_received {
+            self.last_received
+                .get_or_create(&InputLabel { input })
+                .set(seconds);
         }
         for (&input, &count) in &server.doubted {
             let count = u64::try_from(count).unwrap_or(u64::MAX);

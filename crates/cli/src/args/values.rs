@@ -41,7 +41,7 @@ pub enum ListTrust {
 
 /// The source of other Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NodesFrom {
+pub enum NodeSourceArg {
     /// The Node objects.
     Nodes,
     /// `TopologyMap` objects, if the API server has them and they have enough labels.

@@ -273,10 +273,10 @@ fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
         cells.extend(wide_cells(real));
     }
     // A plan has no counters, so it cannot show whether a drained endpoint still has connections.
-    let told = draining && detail == Detail::Planned;
+    let is_drained = draining && detail == Detail::Planned;
     Row {
         cells,
-        tail: Cell::new(if told { "drained" } else { "" }, look),
+        tail: Cell::new(if is_drained { "drained" } else { "" }, look),
         share: Some(real.share),
     }
 }

@@ -76,10 +76,10 @@ fn late(collections: &[CollectionView]) -> String {
                 let words = format!("{name}: {lack}; reads the Nodes instead");
                 (words, CellStyle::Warn)
             }
-            ("stale", Some(heard)) => {
+            ("stale", Some(seconds)) => {
                 let words = format!(
                     "{name}: no data from the API server for {}; may be out of date",
-                    length(heard)
+                    length(seconds)
                 );
                 (words, CellStyle::Bad)
             }

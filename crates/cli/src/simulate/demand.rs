@@ -90,9 +90,9 @@ impl Demand {
         })?;
         let mut sums: FxHashMap<ObjectName, Vec<f64>> = FxHashMap::default();
         for (number, line) in (1..).zip(text.lines()) {
-            let told = rate(line, snapshot, atlas)
+            let rates = rate(line, snapshot, atlas)
                 .map_err(|why| Failure::input(format_args!("{shown}:{number}: {why}")))?;
-            for (service, node, gib) in told {
+            for (service, node, gib) in rates {
                 let sums = sums
                     .entry(service)
                     .or_insert_with(|| vec![0.0; atlas.nodes.len()]);

@@ -22,7 +22,7 @@ const DRAWN: usize = 20_000;
 /// The page's content security policy: it loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
+pub(crate) fn page(view: &SimulationView, header: &PageHeader) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -30,7 +30,7 @@ pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>ipvs-topo simulate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
     );
-    page.push_str(&head(view, made));
+    page.push_str(&head(view, header));
     page.push_str("<main>\n");
     page.push_str(&total(view));
     page.push_str(&maps(view));
@@ -43,13 +43,13 @@ pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
 
 /// The header of a page.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct PageHeader {
     pub(crate) at: String,
     pub(crate) command: String,
     pub(crate) cluster: String,
 }
 
-fn head(view: &SimulationView, made: &Made) -> String {
+fn head(view: &SimulationView, header: &PageHeader) -> String {
     let zones = view.zones.iter().filter(|zone| !zone.is_empty()).count();
     let mut text = format!(
         "<header>\n<h1>Where the traffic goes</h1>\n<p>{}, {}, {}; {}.</p>\n",
@@ -61,10 +61,10 @@ fn head(view: &SimulationView, made: &Made) -> String {
     let _written = writeln!(
         text,
         "<p>Made {} by ipvs-topo {} from {} with <code>{}</code></p>",
-        escape(&made.at),
+        escape(&header.at),
         env!("CARGO_PKG_VERSION"),
-        escape(&made.cluster),
-        escape(&made.command)
+        escape(&header.cluster),
+        escape(&header.command)
     );
     if !view.changes.is_empty() {
         text.push_str("<p>Changed:</p>\n<ul class=\"changes\">\n");

@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 #[derive(Debug)]
 struct ProgressState {
     done: usize,
-    told: Instant,
+    printed: Instant,
     drawn: bool,
 }
 
@@ -37,7 +37,7 @@ impl Progress {
             terminal,
             state: Mutex::new(ProgressState {
                 done: 0,
-                told: now,
+                printed: now,
                 drawn: false,
             }),
         }
@@ -47,8 +47,8 @@ impl Progress {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
         let pause = if self.terminal { REDRAW } else { LINE };
-        if state.told.elapsed() >= pause && state.done < self.all {
-            state.told = Instant::now();
+        if state.printed.elapsed() >= pause && state.done < self.all {
+            state.printed = Instant::now();
             state.drawn = true;
             self.print(state.done);
         }

@@ -254,16 +254,16 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
         Column::left("EMPTY FOR CLIENTS").shrink(16),
     ];
     let compared = flows.iter().any(|flow| flow.states.changed.is_some());
-    let told: Vec<&FlowView> = sorted
+    let shown: Vec<&FlowView> = sorted
         .into_iter()
         .filter(|flow| !compared || is_changed(flow))
         .collect();
-    let rows: Vec<Vec<Cell>> = told
+    let rows: Vec<Vec<Cell>> = shown
         .iter()
         .take(LISTED)
         .map(|flow| service_row(flow))
         .collect();
-    let title = match (compared, told.is_empty()) {
+    let title = match (compared, shown.is_empty()) {
         (true, true) => "No Service changes",
         (true, false) => "Services that change, before -> after",
         (false, _) => "Services, the most uneven first",
@@ -272,20 +272,20 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
     if !rows.is_empty() {
         lines(&mut text, &columns, &rows, width);
     }
-    text.push_str(&rest(told.len(), flows.len()));
+    text.push_str(&rest(shown.len(), flows.len()));
     text
 }
 
-/// The number of Services that are not listed, out of `told` candidates and of all.
-fn rest(told: usize, all: usize) -> String {
+/// The number of Services that are not listed, out of `shown` candidates and of all.
+fn rest(shown: usize, all: usize) -> String {
     let mut text = String::new();
-    if told > LISTED {
-        let more = told - LISTED;
+    if shown > LISTED {
+        let more = shown - LISTED;
         // Writing to a String cannot fail.
         let _written = writeln!(text, "  and {more} more; -o json has all, NS/SVC shows one");
     }
-    if told < all {
-        let same = many((all - told) as u64, "virtual server");
+    if shown < all {
+        let same = many((all - shown) as u64, "virtual server");
         let _written = writeln!(text, "  {same} without a change; -o json has all");
     }
     text

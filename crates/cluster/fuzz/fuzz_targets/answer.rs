@@ -38,14 +38,14 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((how, body)) = bytes.split_first() else {
         return;
     };
-    let first = told(*how, body);
-    assert_eq!(first, told(*how, body));
+    let first = received(*how, body);
+    assert_eq!(first, received(*how, body));
 });
 
-/// What is told of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
+/// The events of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
 /// whether as a page, the sixth whether as protobuf, and the seventh whether as what is wrong.
-fn told(how: u8, body: &[u8]) -> Vec<String> {
-    follow::told(server(how, body.to_vec()), nodes(how))
+fn received(how: u8, body: &[u8]) -> Vec<String> {
+    follow::received(server(how, body.to_vec()), nodes(how))
 }
 
 /// Where Nodes are read: another bit says whether all their labels are kept.

@@ -1,4 +1,4 @@
-//! What is told of a cluster whose API server is a router in this process.
+//! The events of a cluster whose API server is a router in this process.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"
 "#;
 
 /// The events and reports of a server, until nothing happens any more.
-pub(crate) fn told(router: Router, nodes: NodeSource) -> Vec<String> {
+pub(crate) fn received(router: Router, nodes: NodeSource) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -25,16 +25,16 @@ pub(crate) fn told(router: Router, nodes: NodeSource) -> Vec<String> {
     runtime.block_on(async {
         let server = Connection::of_client(kube::Client::new(router, "default"));
         let (mut watch, feed) = follow(server, nodes);
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         let take = async {
             while let Some(batch) = watch.next().await {
                 assert!(batch.events.len() <= 256);
-                told.extend(batch.events.iter().map(|event| format!("{event:?}")));
-                told.extend(batch.reports.iter().map(|report| format!("{report:?}")));
+                received.extend(batch.events.iter().map(|event| format!("{event:?}")));
+                received.extend(batch.reports.iter().map(|report| format!("{report:?}")));
             }
         };
         // It ends by the clock, which moves on when nothing else does.
         let _ended = tokio::time::timeout(TIME, async { tokio::join!(feed, take) }).await;
-        told
+        received
     })
 }

@@ -18,11 +18,11 @@ mod follow;
 use follow::NOTHING;
 
 fuzz_target!(|bytes: &[u8]| {
-    let first = told(bytes);
-    assert_eq!(first, told(bytes));
+    let first = received(bytes);
+    assert_eq!(first, received(bytes));
 });
 
-fn told(bytes: &[u8]) -> Vec<String> {
+fn received(bytes: &[u8]) -> Vec<String> {
     let body = bytes.to_vec();
     let router = Router::new().fallback(move |request: Request| {
         let compressed = request.uri().path().ends_with("/services");
@@ -37,5 +37,5 @@ fn told(bytes: &[u8]) -> Vec<String> {
         ];
         async move { (headers, answer) }
     });
-    follow::told(router, NodeSource::Whole)
+    follow::received(router, NodeSource::Whole)
 }

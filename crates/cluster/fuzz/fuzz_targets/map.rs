@@ -18,12 +18,12 @@ mod follow;
 use follow::NOTHING;
 
 fuzz_target!(|bytes: &[u8]| {
-    let first = told(bytes);
-    assert_eq!(first, told(bytes));
+    let first = received(bytes);
+    assert_eq!(first, received(bytes));
 });
 
-/// What the Node `n1` is told of all Nodes.
-fn told(bytes: &[u8]) -> Vec<String> {
+/// The Nodes that the Node `n1` receives.
+fn received(bytes: &[u8]) -> Vec<String> {
     let body = bytes.to_vec();
     let router = Router::new().fallback(move |request: Request| {
         let is_map = request.uri().path().ends_with("/topologymaps");
@@ -34,5 +34,5 @@ fn told(bytes: &[u8]) -> Vec<String> {
         };
         async move { ([(CONTENT_TYPE, "application/json")], answer) }
     });
-    follow::told(router, NodeSource::Map { own: "n1".into() })
+    follow::received(router, NodeSource::Map { own: "n1".into() })
 }

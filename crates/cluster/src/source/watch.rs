@@ -1,7 +1,7 @@
 //! Follows a file or folder, and sends every change of it as events.
 
+mod folder_watcher;
 mod follow;
-mod lookout;
 mod signal;
 
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::Batch;
 
+use folder_watcher::FolderWatcher;
 use follow::FileFollower;
-use lookout::Lookout;
 use signal::Signal;
 
 /// The number of batches that may wait for the receiver before the reading thread waits.
@@ -44,7 +44,7 @@ pub struct Watch {
 ///
 /// `allowed` is what Services may use.
 pub fn watch(path: &Path, allowed: AllowLists) -> Result<Watch, ReadError> {
-    let context = Context::judging(Clock::system(), allowed);
+    let context = Context::new(Clock::system(), allowed);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();
     let thread = thread::Builder::new().name("cluster-files".to_owned());
@@ -52,8 +52,10 @@ pub fn watch(path: &Path, allowed: AllowLists) -> Result<Watch, ReadError> {
         SourcePath::Stdin => thread.spawn(move || read_stdin(context, &sender, &received)),
         SourcePath::Pipe(path) => return Err(ReadError::Pipe { path }),
         SourcePath::Path(given) => {
-            let lookout = Lookout::new(&given, signals.clone())?;
-            thread.spawn(move || FileFollower::new(&given, context, lookout, sender).run(&received))
+            let folder_watcher = FolderWatcher::new(&given, signals.clone())?;
+            thread.spawn(move || {
+                FileFollower::new(&given, context, folder_watcher, sender).run(&received)
+            })
         }
     };
     spawned.map_err(|source| ReadError::Path {
@@ -74,7 +76,7 @@ fn read_stdin(
     signals: &mpsc::Receiver<Signal>,
 ) -> Option<()> {
     // If the receiver is gone, `Signal::Stop` follows.
-    drop(super::tell_stdin(context, &mut |batch| {
+    drop(super::send_stdin(context, &mut |batch| {
         drop(batches.blocking_send(batch));
     }));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}
@@ -105,7 +107,7 @@ impl Watch {
         self.sync_status.as_ref()
     }
 
-    /// Waits for the next batch, for ever if nothing changes or standard input has ended. Returns
+    /// Waits for the next batch, forever if nothing changes or standard input has ended. Returns
     /// `None` only if the reading thread has failed.
     ///
     /// Cancel safe: no batch is lost if the future is dropped.

@@ -9,14 +9,14 @@ use super::collection::Collection;
 use super::value::{list, name, number, put, text};
 use super::write::{Write, WriteKind};
 
-pub(super) struct Verdict {
+pub(super) struct NewCondition {
     kind: &'static str,
     status: &'static str,
     reason: String,
     message: String,
 }
 
-impl Verdict {
+impl NewCondition {
     pub(super) fn new(
         kind: &'static str,
         status: &'static str,

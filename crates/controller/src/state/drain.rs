@@ -5,7 +5,7 @@ use serde_json::Value;
 use topology_core::model::Drain;
 
 use super::collection::Collection;
-use super::condition::{Verdict, status_write};
+use super::condition::{NewCondition, status_write};
 use super::observed::Observed;
 use super::validate::ValidatedDrain;
 use super::value::number;
@@ -33,17 +33,19 @@ pub(super) fn plan(
     let drain = validated.drain.as_ref();
     let phase = drain.map_or(DrainPhase::Refused, |drain| phase_of(drain, now));
     let accepted = match (drain, phase) {
-        (Err(fault), _) => Verdict::new("Accepted", "False", "Refused", fault.clone()),
+        (Err(fault), _) => NewCondition::new("Accepted", "False", "Refused", fault.clone()),
         (Ok(_), DrainPhase::Expired) => {
             let message = "the drain has expired; set a later expiresAt to renew it".to_owned();
-            Verdict::new("Accepted", "True", "Expired", message)
+            NewCondition::new("Accepted", "True", "Expired", message)
         }
-        (Ok(_), DrainPhase::Ramping | DrainPhase::Active | DrainPhase::Refused) => Verdict::new(
-            "Accepted",
-            "True",
-            "Valid",
-            "the drain is in effect".to_owned(),
-        ),
+        (Ok(_), DrainPhase::Ramping | DrainPhase::Active | DrainPhase::Refused) => {
+            NewCondition::new(
+                "Accepted",
+                "True",
+                "Valid",
+                "the drain is in effect".to_owned(),
+            )
+        }
     };
     let (endpoints_drained, services_skipped) = counts(state, name, object, phase);
     let desired = DrainStatus {

@@ -85,14 +85,14 @@ pub(super) struct Hints {
 
 impl Hints {
     /// Records a Service or slice. Returns whether the hints may differ.
-    pub(super) fn exists(&mut self, collection: Collection, object: &Value) -> bool {
+    pub(super) fn apply(&mut self, collection: Collection, object: &Value) -> bool {
         let name = value::name(object);
         if collection == Collection::Services {
             let service = ServiceHints::read(object);
             return self.services.insert(name, service) != Some(service);
         }
         let Some(slice) = Slice::read(object) else {
-            return self.gone(collection, &name);
+            return self.delete(collection, &name);
         };
         let is_undone = |written: &Written| written.is_undone_by(&slice);
         if self.written.get(&name).is_some_and(is_undone) {
@@ -107,7 +107,7 @@ impl Hints {
     }
 
     /// Records a deletion. Returns whether the hints may differ.
-    pub(super) fn gone(&mut self, collection: Collection, name: &Name) -> bool {
+    pub(super) fn delete(&mut self, collection: Collection, name: &Name) -> bool {
         if collection == Collection::Services {
             return self.services.remove(name).is_some();
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use topology_core::model::ObjectName;
 
 use super::collection::Collection;
-use super::condition::Verdict;
+use super::condition::NewCondition;
 use super::hints::News;
 use super::observed::Observed;
 use super::validate::ValidatedPolicy;
@@ -18,11 +18,11 @@ pub(super) fn condition(
     state: &Observed,
     collection: Collection,
     policy: &ValidatedPolicy,
-) -> Verdict {
+) -> NewCondition {
     let unknown = state.labels.unknown(policy);
     let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
         let message = "some Node has each label that the policy uses".to_owned();
-        return Verdict::new(CONDITION, "True", Levels::Known.as_str(), message);
+        return NewCondition::new(CONDITION, "True", Levels::Known.as_str(), message);
     };
     let meant = state.labels.meant.get(unknown).and_then(Option::as_deref);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
@@ -34,7 +34,7 @@ pub(super) fn condition(
         (false, _) => "the rules for this label have no effect until a Node has it",
     };
     let message = format!("no Node has the label {unknown}{meant}; {consequence}");
-    Verdict::new(CONDITION, "False", Levels::LevelUnknown.as_str(), message)
+    NewCondition::new(CONDITION, "False", Levels::LevelUnknown.as_str(), message)
 }
 
 /// The Event about a `ClusterTopologyPolicy` whose condition changes with the write of `after`. A

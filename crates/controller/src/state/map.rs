@@ -11,7 +11,7 @@ use crd::{
 use serde_json::{Map, json};
 
 use super::collection::Collection;
-use super::nodes::Place;
+use super::nodes::NodeInfo;
 use super::observed::Observed;
 use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
@@ -179,7 +179,7 @@ fn write(
     })
 }
 
-fn entry(place: &Place, keys: &[String]) -> MapNode {
+fn entry(place: &NodeInfo, keys: &[String]) -> MapNode {
     let value = |key: &String| place.labels.get(key).map_or("", |value| &**value);
     let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
     MapNode {

@@ -9,7 +9,7 @@ use super::validate::read;
 
 /// The part of a Node that the map and hints depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct NodeInfo {
     pub labels: Labels,
     pub addresses: Vec<IpAddr>,
     /// Allocatable CPU in thousandths.
@@ -17,7 +17,7 @@ pub struct Place {
     pub ready: bool,
 }
 
-impl Place {
+impl NodeInfo {
     pub(super) const fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -33,10 +33,10 @@ impl Place {
 }
 
 /// Reads a Node with the code of the agents.
-pub(super) fn place(object: &Value) -> Place {
+pub(super) fn place(object: &Value) -> NodeInfo {
     let read = read(object, None);
     let node = read.as_ref().and_then(|read| read.snapshot.nodes().next());
-    node.map_or_else(Place::default, |node| Place {
+    node.map_or_else(NodeInfo::default, |node| NodeInfo {
         labels: node.labels.clone(),
         addresses: node.addresses.clone(),
         cpu_milli: node.cpu_milli,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::collection::Collection;
 use super::node_labels::NodeLabels;
-use super::nodes::Place;
+use super::nodes::NodeInfo;
 use super::report::Reports;
 use super::selected_nodes::SelectedNodes;
 use super::validate::{ValidatedDrain, ValidatedPolicy};
@@ -17,7 +17,7 @@ use super::write::Name;
 pub(super) struct Observed {
     /// Keys of labels that the map holds besides those that policies and drains use.
     pub(super) extra_keys: BTreeSet<String>,
-    pub(super) nodes: BTreeMap<String, Place>,
+    pub(super) nodes: BTreeMap<String, NodeInfo>,
     pub(super) labels: NodeLabels,
     pub(super) objects: BTreeMap<(Collection, Name), Value>,
     pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use topology_core::model::{ObjectName, PolicyName, Selector};
 
 use super::collection::Collection;
-use super::condition::{Verdict, status_write};
+use super::condition::{NewCondition, status_write};
 use super::levels;
 use super::observed::Observed;
 use super::selected_nodes::NodeCount;
@@ -51,13 +51,13 @@ pub(super) fn plan(
     let force = InForce::of(state, &id, object, &validated.nodes, now - since);
     let fallbacks: Vec<&Fallback> = state.reports.fallbacks_of(&id).collect();
     let accepted = match &validated.fault {
-        None => Verdict::new(
+        None => NewCondition::new(
             "Accepted",
             "True",
             "Valid",
             "the policy is valid".to_owned(),
         ),
-        Some(fault) => Verdict::new("Accepted", "False", "Invalid", fault.clone()),
+        Some(fault) => NewCondition::new("Accepted", "False", "Invalid", fault.clone()),
     };
     let conditions = [
         accepted,
@@ -152,7 +152,7 @@ impl InForce {
         !self.is_settled && self.naming < self.nodes.all
     }
 
-    fn condition(&self) -> Verdict {
+    fn condition(&self) -> NewCondition {
         let NodeCount { all, reporting } = self.nodes;
         let expected = self.expected();
         let reason = match (all, reporting, self.naming) {
@@ -169,7 +169,7 @@ impl InForce {
         } else {
             format!("{current} of {expected} nodes use the policy; {reporting} report")
         };
-        Verdict::new("Programmed", reason.status(), reason.as_str(), message)
+        NewCondition::new("Programmed", reason.status(), reason.as_str(), message)
     }
 }
 
@@ -220,10 +220,10 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
     })
 }
 
-fn degraded(fallbacks: &[&Fallback]) -> Verdict {
+fn degraded(fallbacks: &[&Fallback]) -> NewCondition {
     let Some(first) = fallbacks.first() else {
         let message = "every Service gets what the policy requests".to_owned();
-        return Verdict::new("Degraded", "False", "AsAsked", message);
+        return NewCondition::new("Degraded", "False", "AsAsked", message);
     };
     let services: BTreeSet<&ObjectName> =
         fallbacks.iter().map(|fallback| &fallback.service).collect();
@@ -246,5 +246,5 @@ fn degraded(fallbacks: &[&Fallback]) -> Verdict {
         "{message}: {}",
         reasons.into_iter().collect::<Vec<_>>().join(", ")
     );
-    Verdict::new("Degraded", "True", reason, message)
+    NewCondition::new("Degraded", "True", reason, message)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use topology_core::model::Selector;
 
-use super::nodes::Place;
+use super::nodes::NodeInfo;
 use super::report::Reports;
 
 /// Node counts by selector, kept until a Node or the set of reporting Nodes changes.
@@ -25,7 +25,7 @@ impl SelectedNodes {
     /// Counts the Nodes of a selector, if there is no count yet.
     pub(super) fn count(
         &mut self,
-        nodes: &BTreeMap<String, Place>,
+        nodes: &BTreeMap<String, NodeInfo>,
         reports: &Reports,
         selector: &Selector,
     ) {
@@ -41,7 +41,7 @@ impl SelectedNodes {
 }
 
 impl NodeCount {
-    fn of(nodes: &BTreeMap<String, Place>, reports: &Reports, selector: &Selector) -> Self {
+    fn of(nodes: &BTreeMap<String, NodeInfo>, reports: &Reports, selector: &Selector) -> Self {
         let mut count = Self::default();
         for (node, place) in nodes {
             if selector.is_empty() || selector.matches(&place.labels) {

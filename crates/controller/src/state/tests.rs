@@ -69,7 +69,7 @@ fn settle(state: &mut State, now: i64) -> Vec<Write> {
     for write in &writes {
         let mut object = write.body.clone();
         object["metadata"]["resourceVersion"] = "1".into();
-        state.exists(write.collection, object);
+        state.apply(write.collection, object);
     }
     assert_eq!(state.plan(now), [], "nothing is written twice");
     writes
@@ -92,13 +92,13 @@ fn condition(status: &Value, kind: &str) -> [String; 3] {
 #[test]
 fn a_heartbeat_changes_nothing_and_a_label_changes_the_map() {
     let mut state = State::default();
-    assert!(state.exists(Collection::Nodes, node("n1", "a", true)));
+    assert!(state.apply(Collection::Nodes, node("n1", "a", true)));
     settle(&mut state, NOW);
     let mut later = node("n1", "a", true);
     later["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-11-21T20:04:00Z".into();
     later["metadata"]["resourceVersion"] = "99".into();
-    assert!(!state.exists(Collection::Nodes, later));
-    assert!(state.exists(Collection::Nodes, node("n1", "b", true)));
+    assert!(!state.apply(Collection::Nodes, later));
+    assert!(state.apply(Collection::Nodes, node("n1", "b", true)));
     let [write] = &settle(&mut state, NOW)[..] else {
         panic!("one write");
     };
@@ -112,8 +112,8 @@ fn a_heartbeat_changes_nothing_and_a_label_changes_the_map() {
 #[test]
 fn the_map_holds_the_labels_that_policies_and_flags_use() {
     let mut state = State::new(["example.com/row".to_owned()]);
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     assert_eq!(
@@ -131,8 +131,8 @@ fn the_map_holds_the_labels_that_policies_and_flags_use() {
 #[test]
 fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
     let mut state = State::new(["example.com/row".to_owned()]);
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
     let policy = |namespace: &str, name: String, key: String| {
         json!({
             "apiVersion": "topology.ipvs-topo.io/v1alpha1", "kind": "TopologyPolicy",
@@ -146,10 +146,10 @@ fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
             format!("p{number}"),
             format!("aaa.example/k{number:02}"),
         );
-        state.exists(Collection::Policies, many);
+        state.apply(Collection::Policies, many);
     }
     let shop = policy("shop", "near".to_owned(), "zzz.example/shelf".to_owned());
-    state.exists(Collection::Policies, shop);
+    state.apply(Collection::Policies, shop);
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     let keys = state.observed.objects[&key]["spec"]["keys"]
@@ -168,12 +168,12 @@ fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
 fn a_policy_is_programmed_when_every_selected_node_uses_it() {
     let mut state = State::default();
     for name in ["n1", "n2"] {
-        state.exists(Collection::Nodes, node(name, "a", true));
+        state.apply(Collection::Nodes, node(name, "a", true));
     }
     let mut other = node("n3", "a", true);
     other["metadata"]["labels"]["pool"] = "edge".into();
-    state.exists(Collection::Nodes, other);
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::Nodes, other);
+    state.apply(Collection::ClusterPolicies, near());
     settle(&mut state, NOW);
     let programmed = |state: &State| {
         condition(
@@ -183,15 +183,15 @@ fn a_policy_is_programmed_when_every_selected_node_uses_it() {
     };
     assert_eq!(programmed(&state)[..2], ["Unknown", "NoReports"]);
 
-    state.exists(Collection::Agents, report("n1", 2));
-    state.exists(Collection::Agents, report("n2", 1));
+    state.apply(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Agents, report("n2", 1));
     settle(&mut state, NOW);
     assert_eq!(
         programmed(&state),
         ["False", "Pending", "1 of 2 nodes use the policy; 2 report"]
     );
 
-    state.exists(Collection::Agents, report("n2", 2));
+    state.apply(Collection::Agents, report("n2", 2));
     let writes = settle(&mut state, NOW + 60_000);
     assert!(writes.iter().all(|write| write.is_transition));
     let status = status_of(&state, Collection::ClusterPolicies, "near");
@@ -214,13 +214,13 @@ fn a_policy_is_programmed_when_every_selected_node_uses_it() {
 #[test]
 fn a_change_of_a_count_is_no_transition() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
-    state.exists(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
+    state.apply(Collection::Agents, report("n1", 2));
     settle(&mut state, NOW);
     let mut more = report("n1", 2);
     more["status"]["policies"][0]["services"] = 8.into();
-    assert!(state.exists(Collection::Agents, more));
+    assert!(state.apply(Collection::Agents, more));
     let writes = settle(&mut state, NOW);
     assert_eq!(writes.len(), 1);
     assert!(!writes[0].is_transition);
@@ -229,9 +229,9 @@ fn a_change_of_a_count_is_no_transition() {
 #[test]
 fn a_fallback_degrades_its_policy_and_is_kept_as_last_transition() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
-    state.exists(Collection::Agents, fallback_report());
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
+    state.apply(Collection::Agents, fallback_report());
     settle(&mut state, NOW);
     let degraded = |state: &State| {
         let status = status_of(state, Collection::ClusterPolicies, "near");
@@ -244,7 +244,7 @@ fn a_fallback_degrades_its_policy_and_is_kept_as_last_transition() {
         json!({ "service": "shop/cart", "from": "Prefer", "to": "Uniform", "reason": "Panic" });
     let expected = ["True", "Panic", "shop/cart: Panic"].map(str::to_owned);
     assert_eq!(degraded(&state), (expected, last.clone()));
-    state.exists(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Agents, report("n1", 2));
     settle(&mut state, NOW);
     let (condition, kept) = degraded(&state);
     assert_eq!((&*condition[0], kept), ("False", last));
@@ -262,27 +262,27 @@ fn a_fallback_that_two_nodes_report_begins_with_the_first_report() {
         object["status"]["fallbacks"] = vec![fallback; times].into();
         object
     };
-    state.exists(Collection::Agents, fallbacks("n1", 5, 1));
-    state.exists(Collection::Agents, fallbacks("n2", 1, 1));
+    state.apply(Collection::Agents, fallbacks("n1", 5, 1));
+    state.apply(Collection::Agents, fallbacks("n2", 1, 1));
     let (seen, complete) = state.fallbacks();
     let key = (ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
     assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
     assert!(complete);
-    state.exists(Collection::Agents, fallbacks("n2", 1, crd::MAX_FALLBACKS));
+    state.apply(Collection::Agents, fallbacks("n2", 1, crd::MAX_FALLBACKS));
     assert!(
         !state.fallbacks().1,
         "the list is full, so others may be missing"
     );
     let mut short = fallbacks("n2", 1, 1);
     short["status"]["counts"] = json!({ "fallbacks": 2 });
-    state.exists(Collection::Agents, short);
+    state.apply(Collection::Agents, short);
     assert!(!state.fallbacks().1, "the count is larger than the list");
 }
 
 #[test]
 fn a_policy_that_agents_refuse_is_not_accepted_with_the_message_of_agents() {
     let mut state = State::default();
-    state.exists(
+    state.apply(
         Collection::ClusterPolicies,
         policy(&json!({ "mode": "Hard" })),
     );
@@ -296,8 +296,8 @@ fn a_policy_that_agents_refuse_is_not_accepted_with_the_message_of_agents() {
 #[test]
 fn a_drain_ramps_is_active_expires_and_is_renewed() {
     let mut state = State::default();
-    state.exists(Collection::Agents, report("n1", 2));
-    state.exists(Collection::Drains, drain("2026-11-21T21:00:00Z"));
+    state.apply(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Drains, drain("2026-11-21T21:00:00Z"));
     let phase = |state: &State| {
         let status = status_of(state, Collection::Drains, "b");
         (
@@ -316,7 +316,7 @@ fn a_drain_ramps_is_active_expires_and_is_renewed() {
     let key = (Collection::Drains, (String::new(), "b".to_owned()));
     let mut renewed = state.observed.objects[&key].clone();
     renewed["spec"]["expiresAt"] = "2026-11-22T21:00:00Z".into();
-    state.exists(Collection::Drains, renewed);
+    state.apply(Collection::Drains, renewed);
     settle(&mut state, NOW + 3_600_000);
     assert_eq!(phase(&state), own("Active", 311));
 }
@@ -324,7 +324,7 @@ fn a_drain_ramps_is_active_expires_and_is_renewed() {
 #[test]
 fn a_drain_beyond_72_hours_is_refused_until_it_is_within_the_limit() {
     let mut state = State::default();
-    state.exists(Collection::Drains, drain("2026-11-24T20:00:01Z"));
+    state.apply(Collection::Drains, drain("2026-11-24T20:00:01Z"));
     settle(&mut state, NOW);
     let status = status_of(&state, Collection::Drains, "b");
     assert_eq!(status["phase"], "Refused");
@@ -341,12 +341,12 @@ fn a_drain_beyond_72_hours_is_refused_until_it_is_within_the_limit() {
 #[test]
 fn objects_that_are_missing_in_a_list_are_deleted() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
     for collection in [Collection::Nodes, Collection::ClusterPolicies] {
         let names = state.names(collection);
         assert_eq!(names.len(), 1);
-        assert!(names.iter().all(|name| state.gone(collection, name)));
+        assert!(names.iter().all(|name| state.delete(collection, name)));
         assert!(state.names(collection).is_empty());
     }
 }
@@ -356,16 +356,16 @@ fn objects_that_are_missing_in_a_list_are_deleted() {
 fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() {
     let mut state = State::default();
     for name in ["n1", "n2"] {
-        state.exists(Collection::Nodes, node(name, "a", true));
+        state.apply(Collection::Nodes, node(name, "a", true));
     }
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::ClusterPolicies, near());
     let silent = |name: &str| {
         let mut silent = report(name, 2);
         silent["status"]["policies"] = json!([]);
         silent
     };
-    state.exists(Collection::Agents, report("n1", 2));
-    state.exists(Collection::Agents, silent("n2"));
+    state.apply(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Agents, silent("n2"));
     let programmed = |state: &State| {
         let status = status_of(state, Collection::ClusterPolicies, "near");
         condition(status, "Programmed")
@@ -389,7 +389,7 @@ fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() 
     let mut edited = near();
     edited["metadata"]["generation"] = 3.into();
     edited["status"] = status_of(&state, Collection::ClusterPolicies, "near").clone();
-    state.exists(Collection::ClusterPolicies, edited);
+    state.apply(Collection::ClusterPolicies, edited);
     settle(&mut state, NOW + 100_000);
     assert_eq!(programmed(&state)[1], "Pending");
     settle(&mut state, NOW + 900_000);
@@ -397,11 +397,11 @@ fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() 
         programmed(&state)[1..],
         ["Pending", "0 of 1 nodes use the policy; 2 report"]
     );
-    state.exists(Collection::Agents, report("n1", 3));
+    state.apply(Collection::Agents, report("n1", 3));
     settle(&mut state, NOW + 901_000);
     assert_eq!(programmed(&state)[..2], ["True", "WhereItDecides"]);
 
-    state.exists(Collection::Agents, silent("n1"));
+    state.apply(Collection::Agents, silent("n1"));
     settle(&mut state, NOW + 902_000);
     assert_eq!(
         programmed(&state),
@@ -420,8 +420,8 @@ fn the_cpu_of_a_node_is_limited_to_the_maximum_of_the_map() {
     let mut state = State::default();
     let mut huge = node("huge", "a", true);
     huge["status"]["allocatable"]["cpu"] = "1000001".into();
-    state.exists(Collection::Nodes, huge);
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, huge);
+    state.apply(Collection::Nodes, node("n1", "a", true));
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     let nodes = &state.observed.objects[&key]["spec"]["nodes"];
@@ -433,13 +433,13 @@ fn the_cpu_of_a_node_is_limited_to_the_maximum_of_the_map() {
 #[test]
 fn a_node_that_the_api_server_would_refuse_is_left_out_of_the_map() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, node("n1", "a", true));
     // A later API server may accept such a label.
-    let place = Place {
+    let place = NodeInfo {
         labels: [("topology.kubernetes.io/zone".into(), "not a value".into())]
             .into_iter()
             .collect(),
-        ..Place::default()
+        ..NodeInfo::default()
     };
     state.observed.nodes.insert("invalid".to_owned(), place);
     settle(&mut state, NOW);
@@ -455,10 +455,10 @@ fn a_node_that_the_api_server_would_refuse_is_left_out_of_the_map() {
 #[test]
 fn a_deleted_report_leaves_no_entries() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
-    state.exists(Collection::Agents, fallback_report());
-    assert!(state.gone(Collection::Agents, &(String::new(), "n1".to_owned())));
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
+    state.apply(Collection::Agents, fallback_report());
+    assert!(state.delete(Collection::Agents, &(String::new(), "n1".to_owned())));
     assert_eq!(
         format!("{:?}", state.observed.reports),
         format!("{:?}", Reports::default())
@@ -475,10 +475,10 @@ proptest! {
         let mut state = State::default();
         for (first, count) in steps {
             for number in first..first + count {
-                state.exists(Collection::Nodes, node(&format!("n{number}"), "a", true));
+                state.apply(Collection::Nodes, node(&format!("n{number}"), "a", true));
             }
             for number in (0..first).step_by(3) {
-                state.gone(Collection::Nodes, &(String::new(), format!("n{number}")));
+                state.delete(Collection::Nodes, &(String::new(), format!("n{number}")));
             }
             settle(&mut state, NOW);
             let mut found = BTreeSet::new();
@@ -492,7 +492,7 @@ proptest! {
             prop_assert!(found.iter().eq(state.observed.nodes.keys()));
             let last = format!("last-{first}-{count}");
             prop_assume!(!state.observed.nodes.contains_key(&last));
-            state.exists(Collection::Nodes, node(&last, "b", false));
+            state.apply(Collection::Nodes, node(&last, "b", false));
             prop_assert_eq!(settle(&mut state, NOW).len(), 1);
         }
     }
@@ -502,8 +502,8 @@ proptest! {
 #[test]
 fn the_readable_part_of_a_report_of_a_later_agent_is_used_and_the_rest_is_reported() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
-    state.exists(Collection::ClusterPolicies, near());
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
     let mut later = fallback_report();
     later["status"]["version"] = "9.9.9".into();
     later["status"]["phase"] = "Resting".into();
@@ -511,7 +511,7 @@ fn the_readable_part_of_a_report_of_a_later_agent_is_used_and_the_rest_is_report
         .as_array_mut()
         .unwrap()
         .push(json!({ "kind": "GalacticTopologyPolicy", "name": "far" }));
-    state.exists(Collection::Agents, later);
+    state.apply(Collection::Agents, later);
     settle(&mut state, NOW);
     let status = status_of(&state, Collection::ClusterPolicies, "near");
     assert_eq!(status["programmedNodes"], "1/1");
@@ -520,11 +520,11 @@ fn the_readable_part_of_a_report_of_a_later_agent_is_used_and_the_rest_is_report
         state.unread_reports()["n1"],
         "1 of 2 policies cannot be read, the phase is unknown; the agent has the version 9.9.9: update the controller first"
     );
-    state.exists(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Agents, report("n1", 2));
     assert!(state.unread_reports().is_empty());
     let mut invalid = report("n1", 2);
     invalid["status"] = "fine".into();
-    state.exists(Collection::Agents, invalid);
+    state.apply(Collection::Agents, invalid);
     assert!(state.unread_reports()["n1"].starts_with("the report cannot be read: "));
 }
 
@@ -540,12 +540,12 @@ fn settle_with_events(state: &mut State, now: i64) -> Vec<News> {
 #[test]
 fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, node("n1", "a", true));
     let mut hard = policy(&json!({ "mode": "Hard", "levels": [{ "key": "az" }] }));
     hard["metadata"]["uid"] = "77".into();
-    state.exists(Collection::ClusterPolicies, hard.clone());
+    state.apply(Collection::ClusterPolicies, hard.clone());
     hard["metadata"]["namespace"] = "shop".into();
-    state.exists(Collection::Policies, hard);
+    state.apply(Collection::Policies, hard);
     let events = |state: &mut State| -> Vec<(ObjectName, &str, Option<String>)> {
         let news = settle_with_events(state, NOW).into_iter();
         news.map(|news| (news.key.0, news.key.1, news.uid))
@@ -553,13 +553,13 @@ fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
     };
     let near = |reason: &'static str| (ObjectName::new("", "near"), reason, Some("77".to_owned()));
     assert_eq!(events(&mut state), [near("LevelUnknown")]);
-    state.exists(Collection::Agents, report("n1", 2));
+    state.apply(Collection::Agents, report("n1", 2));
     assert_eq!(events(&mut state), [], "the condition has not changed");
     let mut labelled = node("n1", "a", true);
     labelled["metadata"]["labels"]["az"] = "a".into();
-    state.exists(Collection::Nodes, labelled);
+    state.apply(Collection::Nodes, labelled);
     assert_eq!(events(&mut state), [near("LevelsKnown")]);
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, node("n1", "a", true));
     let [news] = &settle_with_events(&mut state, NOW)[..] else {
         panic!("one Event")
     };
@@ -570,9 +570,9 @@ fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
 #[test]
 fn the_status_of_a_policy_reports_a_label_that_no_node_has() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, node("n1", "a", true));
     let levels = json!({ "mode": "Hard", "levels": [{ "key": "az" }] });
-    state.exists(Collection::ClusterPolicies, policy(&levels));
+    state.apply(Collection::ClusterPolicies, policy(&levels));
     settle(&mut state, NOW);
     let status = status_of(&state, Collection::ClusterPolicies, "near");
     let [known, reason, message] = condition(status, "LevelsKnown");
@@ -580,7 +580,7 @@ fn the_status_of_a_policy_reports_a_label_that_no_node_has() {
     assert!(message.contains("did you mean zone?"), "{message}");
     let mut labelled = node("n1", "a", true);
     labelled["metadata"]["labels"]["az"] = "a".into();
-    state.exists(Collection::Nodes, labelled);
+    state.apply(Collection::Nodes, labelled);
     settle(&mut state, NOW);
     let status = status_of(&state, Collection::ClusterPolicies, "near");
     assert_eq!(condition(status, "LevelsKnown")[0], "True");
@@ -591,7 +591,7 @@ fn the_status_of_a_policy_reports_a_label_that_no_node_has() {
 fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
     let mut state = State::default();
     for number in 0..50 {
-        state.exists(
+        state.apply(
             Collection::Nodes,
             node(&format!("n{number}"), "a", number % 2 == 0),
         );
@@ -604,7 +604,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
         policy
     };
     for (name, key) in [("one", "pol"), ("two", "pol"), ("three", "example.com/row")] {
-        state.exists(Collection::Policies, unknown(name, key));
+        state.apply(Collection::Policies, unknown(name, key));
     }
     settle(&mut state, NOW);
     let keys: BTreeSet<&str> = state
@@ -619,19 +619,19 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
     // A suggestion is kept until a label is added or removed, whatever else of Nodes changes.
     let known = state.observed.labels.meant.get_mut("pol").unwrap();
     assert_eq!(known.replace("kept".to_owned()).as_deref(), Some("pool"));
-    state.exists(Collection::Nodes, node("n1", "b", true));
-    state.gone(Collection::Nodes, &(String::new(), "n2".to_owned()));
+    state.apply(Collection::Nodes, node("n1", "b", true));
+    state.delete(Collection::Nodes, &(String::new(), "n2".to_owned()));
     state.plan(NOW);
     assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("kept"));
     let mut labelled = node("n1", "b", true);
     labelled["metadata"]["labels"]["polo"] = "x".into();
-    state.exists(Collection::Nodes, labelled);
+    state.apply(Collection::Nodes, labelled);
     state.plan(NOW);
     assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("polo"));
 
     // No suggestion is kept for a deleted policy.
     for name in ["one", "two", "three"] {
-        state.gone(Collection::Policies, &("shop".to_owned(), name.to_owned()));
+        state.delete(Collection::Policies, &("shop".to_owned(), name.to_owned()));
     }
     state.plan(NOW);
     assert!(state.observed.labels.meant.is_empty());
@@ -640,7 +640,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
 #[test]
 fn the_consequence_of_an_unknown_level_depends_on_the_policy() {
     let mut state = State::default();
-    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::Nodes, node("n1", "a", true));
     let hard = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }] });
     let partly =
         json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }, { "key": "zone" }] });
@@ -655,9 +655,9 @@ fn the_consequence_of_an_unknown_level_depends_on_the_policy() {
         (soft, no_effect, no_effect),
     ] {
         let mut own = policy(&spec);
-        state.exists(Collection::ClusterPolicies, own.clone());
+        state.apply(Collection::ClusterPolicies, own.clone());
         own["metadata"]["namespace"] = "shop".into();
-        state.exists(Collection::Policies, own);
+        state.apply(Collection::Policies, own);
         settle(&mut state, NOW);
         for (collection, namespace, expected) in [
             (Collection::ClusterPolicies, "", cluster),

@@ -110,7 +110,7 @@ impl Cluster {
     fn phase(&self) -> String {
         let mut state = State::default();
         let drain = ok(&["get", "tdrain", DRAIN, "-o", "json"]);
-        state.exists(Collection::Drains, serde_json::from_str(&drain).unwrap());
+        state.apply(Collection::Drains, serde_json::from_str(&drain).unwrap());
         let writes = state.plan(self.now());
         let mut writes = writes.iter();
         let of_drain = writes.find(|write| write.collection == Collection::Drains);

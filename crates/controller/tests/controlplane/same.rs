@@ -91,7 +91,7 @@ spec:
             for collection in Collection::ALWAYS {
                 let listed = self.ask("a list", &async |api| api.list(collection.all()).await);
                 for object in listed["items"].as_array().unwrap() {
-                    state.exists(collection, object.clone());
+                    state.apply(collection, object.clone());
                 }
             }
             let now = jiff::Timestamp::now().as_millisecond();

@@ -17,13 +17,13 @@ pub async fn wait(given: &AgentArgs, effective: &AgentArgs) -> String {
     let Some(path) = given.config.as_ref().filter(|path| path.is_file()) else {
         return std::future::pending().await;
     };
-    let (mut told, mut last) = (None, effective.clone());
+    let (mut reported, mut last) = (None, effective.clone());
     loop {
         sleep(PERIOD).await;
         let mut asked = given.clone();
         match asked.configure() {
             // An unchanged second read means that the file is written completely.
-            Ok(_) if asked == *effective || asked != last => (told, last) = (None, asked),
+            Ok(_) if asked == *effective || asked != last => (reported, last) = (None, asked),
             Ok(_) => {
                 return format!(
                     "--config: {}: the settings changed; the agent exits, to start with the new ones",
@@ -32,9 +32,9 @@ pub async fn wait(given: &AgentArgs, effective: &AgentArgs) -> String {
             }
             Err(failure) => {
                 let words = failure.message();
-                if told.as_ref() != Some(&words) {
+                if reported.as_ref() != Some(&words) {
                     tracing::warn!("{words}; the settings read at the start stay in force");
-                    told = Some(words);
+                    reported = Some(words);
                 }
             }
         }

@@ -370,10 +370,7 @@ fn a_port_of_zero_turns_a_server_off() {
 
 #[test]
 fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
-    let flags = [
-        "--feature-gates=A=true",
-        "--vmodule=a=4,b=5",
-    ];
+    let flags = ["--feature-gates=A=true", "--vmodule=a=4,b=5"];
     let (_, unfollowed) = flagged(&flags).unwrap();
     assert_eq!(
         unfollowed,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::lookout::{Lookout, Meaning};
+use super::folder_watcher::{FolderWatcher, Meaning};
 use super::signal::{self, Burst, Signal};
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -29,14 +29,14 @@ const LATEST: Duration = Duration::from_secs(60);
 /// Follows one path. Its methods return `None` after the receiver of the batches was dropped.
 pub(super) struct FileFollower<'a> {
     given: &'a Path,
-    lookout: Lookout,
+    folder_watcher: FolderWatcher,
     batches: mpsc::Sender<Batch>,
     catalog: Catalog,
     disk: Disk,
     /// The existing files, as of their last read.
     stamps: BTreeMap<Arc<str>, Stamp>,
     /// The last `Complete` that was sent.
-    told: Option<Completeness>,
+    completeness: Option<Completeness>,
     /// The last reports on folders and on the path as a whole.
     remarks: BTreeMap<Arc<str>, FileReport>,
     poll: Option<Duration>,
@@ -46,17 +46,17 @@ impl<'a> FileFollower<'a> {
     pub(super) fn new(
         given: &'a Path,
         context: Context,
-        lookout: Lookout,
+        folder_watcher: FolderWatcher,
         batches: mpsc::Sender<Batch>,
     ) -> Self {
         Self {
             given,
-            lookout,
+            folder_watcher,
             batches,
             catalog: Catalog::default(),
             disk: Disk::new(context),
             stamps: BTreeMap::new(),
-            told: None,
+            completeness: None,
             remarks: BTreeMap::new(),
             poll: None,
         }
@@ -98,7 +98,7 @@ impl<'a> FileFollower<'a> {
         let mut all = burst.lost;
         for path in burst.paths {
             match self
-                .lookout
+                .folder_watcher
                 .meaning(&path, |name| self.stamps.contains_key(name))
             {
                 Meaning::File(name) => drop(names.insert(name)),
@@ -120,7 +120,7 @@ impl<'a> FileFollower<'a> {
 
     /// Lists the files and reads those that changed.
     fn look_at_all(&mut self) -> Option<()> {
-        let mut warnings = self.lookout.watch_surroundings();
+        let mut warnings = self.folder_watcher.watch_surroundings();
         let listing = match self.list(&mut warnings) {
             Ok(listing) => listing,
             Err(error) => {
@@ -133,7 +133,7 @@ impl<'a> FileFollower<'a> {
         };
         self.poll = (!warnings.is_empty()).then_some(POLL);
         warnings.extend(listing.warnings);
-        if listing.files.is_empty() && self.told.is_none() && warnings.is_empty() {
+        if listing.files.is_empty() && self.completeness.is_none() && warnings.is_empty() {
             let message =
                 "no file in this folder ends in .yaml, .yml or .json yet; waiting for a file";
             warnings.push(Warning::of_file(
@@ -165,7 +165,7 @@ impl<'a> FileFollower<'a> {
     fn list(&mut self, warnings: &mut Vec<Warning>) -> io::Result<Listing> {
         loop {
             let listing = place::list(self.given)?;
-            let (any_new, more) = self.lookout.watch(&listing.folders);
+            let (any_new, more) = self.folder_watcher.watch(&listing.folders);
             if !any_new {
                 warnings.extend(more);
                 return Ok(listing);
@@ -192,7 +192,7 @@ impl<'a> FileFollower<'a> {
     /// to another file is not deleted in between. Only the first time, when nothing is used before
     /// the end, takes files one by one, to hold less in memory.
     fn read(&mut self, changed: BTreeSet<Arc<str>>) -> Option<()> {
-        if self.told.is_some() {
+        if self.completeness.is_some() {
             return self.read_together(changed);
         }
         changed
@@ -211,7 +211,7 @@ impl<'a> FileFollower<'a> {
 
     /// Sends `Complete` after the first full read, and after the last unreadable file was read.
     fn complete(&mut self) -> Option<()> {
-        let completeness = match self.told {
+        let completeness = match self.completeness {
             Some(Completeness::Whole) => return Some(()),
             None if self.stamps.is_empty() => return Some(()),
             None => {
@@ -222,10 +222,10 @@ impl<'a> FileFollower<'a> {
             }
             Some(Completeness::Partial) => self.catalog.completeness(),
         };
-        if self.told == Some(completeness) {
+        if self.completeness == Some(completeness) {
             return Some(());
         }
-        self.told = Some(completeness);
+        self.completeness = Some(completeness);
         self.send(Event::Complete(completeness).into())
     }
 

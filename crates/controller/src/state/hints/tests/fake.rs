@@ -21,9 +21,9 @@ impl Fake {
             state.listed(collection);
         }
         for zone in ["a", "b", "c"] {
-            state.exists(Collection::Nodes, node(zone));
+            state.apply(Collection::Nodes, node(zone));
         }
-        state.exists(Collection::Services, service(&mode_annotation("Auto")));
+        state.apply(Collection::Services, service(&mode_annotation("Auto")));
         Self {
             state,
             slices: BTreeMap::new(),
@@ -57,7 +57,7 @@ impl Fake {
             "endpoints": endpoints,
         });
         self.slices.insert(name.to_owned(), slice.clone());
-        self.state.exists(Collection::Slices, slice);
+        self.state.apply(Collection::Slices, slice);
     }
 
     pub(super) fn make(&mut self, name: &str, endpoints: &[Value]) {

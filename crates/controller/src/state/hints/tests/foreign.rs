@@ -19,10 +19,10 @@ fn foreign_hints_are_kept_and_ours_are_removed() {
     fake.make("cart-1", &endpoints("a a b c"));
     assert_eq!(fake.settle(), (vec![], vec![]));
     // A new request of the Service ends this.
-    fake.state.exists(Collection::Services, service(&json!({})));
+    fake.state.apply(Collection::Services, service(&json!({})));
     assert_eq!(fake.settle(), (vec![], vec![]));
     fake.state
-        .exists(Collection::Services, service(&mode_annotation("auto")));
+        .apply(Collection::Services, service(&mode_annotation("auto")));
     assert_eq!(reasons(&fake.settle().0), [ENABLED]);
 }
 
@@ -53,7 +53,7 @@ fn slices_with_foreign_hints_and_applied_or_mirrored_slices_are_never_written() 
                 let mut slice = fake.slices["cart-1"].clone();
                 slice["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] =
                     "endpointslicemirroring-controller.k8s.io".into();
-                fake.state.exists(Collection::Slices, slice);
+                fake.state.apply(Collection::Slices, slice);
             }
         }
         let (events, written) = fake.settle();
@@ -76,7 +76,7 @@ fn only_services_without_a_selector_that_node_proxies_serve_get_hints() {
         let mut fake = Fake::new();
         let mut object = service(&mode_annotation("Auto"));
         object["spec"][field] = other;
-        fake.state.exists(Collection::Services, object);
+        fake.state.apply(Collection::Services, object);
         fake.make("cart-1", &endpoints("a b c"));
         assert_eq!(fake.settle(), (vec![], vec![]), "{field}");
     }

@@ -64,7 +64,7 @@ impl Fake {
             RandomStep::ForeignHints(_) => {}
             RandomStep::Request(requests) => {
                 let mode = mode_annotation(if *requests { "Auto" } else { "Disabled" });
-                self.state.exists(Collection::Services, service(&mode));
+                self.state.apply(Collection::Services, service(&mode));
             }
             RandomStep::NewLeader => self.state.forget(),
         }

@@ -39,7 +39,7 @@ fn impossible_hints_are_removed_and_reported_until_they_are_possible() {
     assert_eq!(reasons(&fake.settle().0), [ENABLED]);
     for zone in ["b", "c"] {
         fake.state
-            .gone(Collection::Nodes, &(String::new(), zone.to_owned()));
+            .delete(Collection::Nodes, &(String::new(), zone.to_owned()));
     }
     let (events, written) = fake.settle();
     assert!(
@@ -66,9 +66,9 @@ fn our_hints_are_removed_when_the_service_no_longer_requests_them_also_by_a_new_
             }
             if change == "deleted" {
                 let name = ("shop".to_owned(), "cart".to_owned());
-                fake.state.gone(Collection::Services, &name);
+                fake.state.delete(Collection::Services, &name);
             } else {
-                fake.state.exists(Collection::Services, object);
+                fake.state.apply(Collection::Services, object);
             }
             let (events, written) = fake.settle();
             let expected: &[&str] = if change == "deleted" {
@@ -86,7 +86,7 @@ fn our_hints_are_removed_when_the_service_no_longer_requests_them_also_by_a_new_
 fn nothing_is_written_before_the_first_lists_are_complete() {
     let mut fake = settled();
     fake.state.hints.listed.remove(&Collection::Services);
-    fake.state.gone(
+    fake.state.delete(
         Collection::Services,
         &("shop".to_owned(), "cart".to_owned()),
     );
@@ -98,7 +98,7 @@ fn hints_that_the_api_server_drops_are_not_written_again() {
     let mut fake = Fake::new();
     let mut object = service(&json!({}));
     object["spec"]["trafficDistribution"] = json!("PreferSameNode");
-    fake.state.exists(Collection::Services, object);
+    fake.state.apply(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
     fake.state.look();
     let [write] = &slice_writes(&mut fake.state)[..] else {

@@ -15,7 +15,7 @@ use crate::warning::Warning;
 
 /// Watches folders one by one. A folder is watched before it is listed, so that no change is missed
 /// between the two.
-pub(super) struct Lookout {
+pub(super) struct FolderWatcher {
     watcher: RecommendedWatcher,
     /// The path as the user gave it.
     given: PathBuf,
@@ -35,7 +35,7 @@ pub(super) enum Meaning {
     Nothing,
 }
 
-impl Lookout {
+impl FolderWatcher {
     /// Prepares to watch `given`; watches no folder yet.
     pub(super) fn new(given: &Path, signals: Sender<Signal>) -> Result<Self, ReadError> {
         let fail = |message: String| ReadError::Watch {
