@@ -41,7 +41,7 @@ impl AgentArgs {
     pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
         let flags = self.proxy_flags.values().into_iter();
         let flags = flags.map(|(setting, given)| (Some(setting), given));
-        let mut unfollowed = self.take_all(flags.collect(), |why| Failure::input(why))?;
+        let mut unfollowed = self.take_all(flags.collect(), Failure::input)?;
         if let Some(path) = self.config.clone() {
             let values = file(&path)?;
             sync_periods(&values).map_err(at_flag)?;

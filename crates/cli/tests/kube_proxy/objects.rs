@@ -80,14 +80,19 @@ fn servers(save: &str) -> Servers {
     let mut servers = Servers::new();
     for line in save.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let key = match words[1] {
+        let [verb, flag, address, rest @ ..] = words.as_slice() else {
+            unreachable!("not a line of ipvsadm-save: {line}");
+        };
+        let key = match *flag {
             "-f" => "-f".to_owned(),
-            flag => format!("{flag} {}", words[2]),
+            flag => format!("{flag} {address}"),
         };
         let reals = servers.entry(key).or_default();
-        if words[0] == "-a" {
-            assert_eq!(words[5..7], ["-m", "-w"], "{line}");
-            reals.insert(words[4].to_owned());
+        if *verb == "-a" {
+            let ["-r", real, "-m", "-w", _] = rest else {
+                unreachable!("not a masqueraded real server: {line}");
+            };
+            reals.insert((*real).to_owned());
         }
     }
     servers

@@ -228,9 +228,12 @@ fn local(internal: bool, external: bool, endpoints: &[&str]) -> Vec<Object> {
     let Object::Service(mut web) = service("web", "10.96.0.10", TCP) else {
         unreachable!("a Service was made");
     };
-    let policy = |is_local| match is_local {
-        true => TrafficPolicy::Local,
-        false => TrafficPolicy::Cluster,
+    let policy = |is_local| {
+        if is_local {
+            TrafficPolicy::Local
+        } else {
+            TrafficPolicy::Cluster
+        }
     };
     web.frontends
         .push(Frontend::load_balancer("192.0.2.1".parse().unwrap()));

@@ -136,7 +136,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ("featureGates.*", "feature-gates"),
         ValueKind::Switch,
         "the agent has no feature gates; one that kube-proxy does not have either is reported",
-        feature_gate,
+        |_args, given| Ok(unknown_gate(&given.field)),
     ),
     Setting::applied(
         ("nodePortAddresses[]", "nodeport-addresses"),
@@ -222,10 +222,10 @@ fn detect_local(args: &mut AgentArgs, given: &GivenValue) -> Result<Option<&'sta
     Ok(None)
 }
 
-fn feature_gate(_args: &mut AgentArgs, given: &GivenValue) -> Result<Option<&'static str>, String> {
-    let name = given.field.trim_start_matches("featureGates.");
+fn unknown_gate(field: &str) -> Option<&'static str> {
+    let name = field.trim_start_matches("featureGates.");
     let is_known = GATES.contains(&name);
-    Ok((!is_known).then_some("neither kube-proxy nor the agent has this feature gate; remove it"))
+    (!is_known).then_some("neither kube-proxy nor the agent has this feature gate; remove it")
 }
 
 /// Adds an entry of the list, which replaces that of the flag.
