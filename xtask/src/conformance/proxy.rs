@@ -41,6 +41,17 @@ impl Proxy {
         }
     }
 
+    /// The options of kubectl for the namespace and the label of its Pods.
+    pub(super) fn pods(self) -> [&'static str; 2] {
+        match self {
+            Self::IpvsTopo => [
+                "--namespace=ipvs-topo-system",
+                "--selector=app.kubernetes.io/name=ipvs-topo-agent",
+            ],
+            Self::Nftables | Self::Ipvs => [SYSTEM, "--selector=k8s-app=kube-proxy"],
+        }
+    }
+
     /// Installs it, and waits until it runs on every node.
     pub(super) fn start(self, lab: &RunningLab) -> anyhow::Result<()> {
         match self {

@@ -1,12 +1,12 @@
 //! Runs the tests in the lab, and reports each as it ends.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use testbed::e2e::{DNS_IMAGE, Suite};
@@ -42,8 +42,10 @@ impl Run<'_> {
     /// Starts a lab, runs the tests in it, calls `each` after each test, and stops the lab.
     pub(super) fn go(&self, each: &mut dyn FnMut(&str, &TestOutcome)) -> anyhow::Result<()> {
         let folder = self.report.parent().context("a report without a folder")?;
-        let images = self.suite.write_images(&folder.join("images"))?;
-        let lab = RunningLab::start_with(&images)?;
+        let images = folder.join("images");
+        let lab = RunningLab::start_with(&self.suite.write_images(&images)?)?;
+        // The nodes have them.
+        fs::remove_dir_all(images)?;
         let result = self.in_lab(&lab, each);
         lab.end()?;
         result
@@ -61,7 +63,16 @@ impl Run<'_> {
         // It exits with the lab, too.
         drop(balancer.kill());
         balancer.wait()?;
-        result
+        let kept = self.keep_log(lab);
+        result.and(kept)
+    }
+
+    /// Writes the log of the proxy, which goes with the lab, beside the report.
+    fn keep_log(&self, lab: &RunningLab) -> anyhow::Result<()> {
+        let [namespace, pods] = self.proxy.pods();
+        let words = ["logs", namespace, pods, "--tail=-1", "--prefix"];
+        let log = cluster::kubectl(lab, "", &words)?;
+        Ok(fs::write(self.report.with_extension("proxy.log"), log)?)
     }
 
     fn tests(
@@ -76,19 +87,23 @@ impl Run<'_> {
         let mut child = program.spawn().context("cannot start e2e.test")?;
         // It owns writers of the pipe: the reader sees the end only after they are dropped.
         drop(program);
-        let log = self.report.with_extension("log");
+        let file = self.report.with_extension("log");
         let mut log =
-            File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+            File::create(&file).with_context(|| format!("cannot write {}", file.display()))?;
+        let mut count = 0;
         for line in BufReader::new(reader).split(b'\n') {
             let mut line = line?;
             if let Some((name, outcome)) = ended(&line) {
                 each(&name, &outcome);
+                count += 1;
             }
             line.push(b'\n');
             log.write_all(&line)?;
         }
         // Its status only repeats the results.
-        child.wait()?;
+        let status = child.wait()?;
+        let log = file.display();
+        ensure!(count > 0, "e2e.test ran no test ({status}): see {log}");
         Ok(())
     }
 
@@ -98,7 +113,7 @@ impl Run<'_> {
         // Kubernetes' program decides by its name which part it is.
         let kubectl = folder.join("kubectl");
         if kubectl.symlink_metadata().is_ok() {
-            std::fs::remove_file(&kubectl)?;
+            fs::remove_file(&kubectl)?;
         }
         symlink(lab.kubernetes()?, &kubectl)?;
         let mut program = lab.outside(&self.suite.program)?;
