@@ -7,6 +7,7 @@
 mod draw;
 mod kubernetes;
 mod verify;
+mod visit;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 use owo_colors::{AnsiColors, OwoColorize as _};
 
-use super::kubernetes::outside::Visit;
+use super::visit::Visit;
 use crate::thousands::thousands;
 use testbed::lab::OUTSIDE;
 
@@ -286,12 +286,12 @@ pub(super) fn next_steps(change: &str, look: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kubernetes::outside::tests as outside;
+    use super::super::visit::tests as samples;
     use super::*;
 
     #[test]
     fn a_visit_says_whose_address_the_server_saw() {
-        let seen = |address| visit(&outside::visit(address, None));
+        let seen = |address| visit(&samples::visit(address, None));
         assert!(seen(Some(OUTSIDE)).ends_with("2 of 2  192.0.2.1, the client"));
         assert!(seen(Some("192.0.2.12")).ends_with("2 of 2  192.0.2.12, the node"));
         assert!(seen(None).ends_with("0 of 2  nothing: no endpoint on this node"));

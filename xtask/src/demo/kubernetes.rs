@@ -2,7 +2,7 @@
 //! three nodes.
 
 mod cluster;
-pub(super) mod outside;
+mod outside;
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -14,7 +14,7 @@ use guest_wire::{ClusterChange, Distribution, LoadSummary, RequestCounts, View};
 
 use super::draw;
 use super::verify::{Expectations, Verifier};
-use cluster::{Cluster, LoadClient, Table};
+use cluster::{Cluster, LoadClient, SHOP, TIMEOUT, Table};
 use outside::Outsider;
 use testbed::lab::{API_SERVER, NODES, RunningLab};
 use testbed::paths;
@@ -31,17 +31,13 @@ const EXPECTED: Expectations = Expectations {
     slowest_change: 60_000.0,
 };
 
-/// Limit for kernels and agents to follow a change.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
 /// How long the clients send after the kernels have followed a change.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// The Service.
 const SERVICE: &str = "shop/cart";
 
-/// Its namespace, and that of the agents.
-const SHOP: &str = "--namespace=shop";
+/// The namespace of the agents.
 const SYSTEM: &str = "--namespace=ipvs-topo-system";
 
 /// Its pods, one in each zone.
@@ -141,7 +137,7 @@ impl<'a> Demo<'a> {
             "Zone z2 gets a new pod",
             |cluster| {
                 scale(cluster, "1")?;
-                rollout(cluster, SHOP, "deployment/cart-z2")
+                cluster.rollout(SHOP, "deployment/cart-z2")
             },
             |_, now| weights(now).len() == PODS,
         )?;
@@ -330,14 +326,10 @@ fn install(cluster: &Cluster) -> anyhow::Result<()> {
         (SHOP, "deployment/cart-z3"),
     ] {
         let step = ProgressLine::begin(format!("waiting for {what}"));
-        rollout(cluster, namespace, what)?;
+        cluster.rollout(namespace, what)?;
         step.done("");
     }
     Ok(())
-}
-
-fn rollout(cluster: &Cluster, namespace: &str, what: &str) -> anyhow::Result<String> {
-    cluster.kubectl(&["rollout", "status", namespace, what, "--timeout=600s"])
 }
 
 fn scale(cluster: &Cluster, replicas: &str) -> anyhow::Result<String> {

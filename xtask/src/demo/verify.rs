@@ -2,7 +2,7 @@
 
 use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 
-use super::kubernetes::outside::Visit;
+use super::visit::Visit;
 
 /// Tolerance of a real server's hits, as a share of all connections. 1,000 connections are eight scheduler cycles of
 /// 120, and 40 more, in which the heaviest server gets 16 to 40 connections instead of 32, depending on the cursor.
@@ -253,7 +253,7 @@ fn weights_of(distribution: &Distribution) -> Vec<(&str, Option<u32>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kubernetes::outside::tests::visit;
+    use super::super::visit::tests::visit;
     use super::*;
 
     fn load(requests: u64, failed: u64) -> LoadSummary {

@@ -6,7 +6,7 @@ mod traffic;
 
 use serde::{Deserialize, Serialize};
 
-pub use traffic::{PathReading, Stall, Traffic};
+pub use traffic::{PathReading, Stall, TrafficReport};
 
 use crate::ServiceType;
 
@@ -134,7 +134,7 @@ pub struct ProxyReport {
     pub bytes: u64,
     /// Traffic, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Traffic>,
+    pub traffic: Option<TrafficReport>,
     /// Rolling updates, if they were measured.
     pub churn: Option<Churn>,
 }

@@ -1,6 +1,6 @@
 //! Compares traffic through the proxies, and shows the kernel's own speed beside it.
 
-use guest_wire::report::{PathReading, ProxyReport, Stall, Traffic};
+use guest_wire::report::{PathReading, ProxyReport, Stall, TrafficReport};
 
 use super::table::{BASELINES, NOTHING, OURS, find, size};
 use crate::bench::table::aligned;
@@ -59,14 +59,14 @@ impl TrafficFigure {
 }
 
 /// Returns all figures of a proxy, always in the same order.
-fn figures(traffic: &Traffic) -> Vec<TrafficFigure> {
+fn figures(traffic: &TrafficReport) -> Vec<TrafficFigure> {
     let mut figures = figures_with_target(traffic);
     figures.extend(stalls("nothing changes", &traffic.quiet));
     figures
 }
 
 /// Returns the figures in which the agent should be ahead or equal.
-fn figures_with_target(traffic: &Traffic) -> Vec<TrafficFigure> {
+fn figures_with_target(traffic: &TrafficReport) -> Vec<TrafficFigure> {
     let paths = [
         ("cluster IP", &traffic.cluster_ip),
         ("node port", &traffic.node_port),
@@ -106,7 +106,7 @@ pub(super) fn table(readings: &[ProxyReport]) -> Option<String> {
     (!tables.is_empty()).then(|| tables.join("\n"))
 }
 
-fn compare(readings: &[ProxyReport], ours: &ProxyReport, traffic: &Traffic) -> String {
+fn compare(readings: &[ProxyReport], ours: &ProxyReport, traffic: &TrafficReport) -> String {
     let services = format!("traffic, {} Services", size(ours));
     let [ipvs, nftables] = BASELINES;
     let head = [
@@ -150,7 +150,9 @@ pub(super) fn missed(readings: &[ProxyReport]) -> Vec<String> {
         let Some(traffic) = &ours.traffic else {
             continue;
         };
-        let failed = traffic.changing.failed + traffic.quiet.failed;
+        let paths = traffic.cluster_ip.iter().chain(&traffic.node_port);
+        let failed: u32 = paths.map(|reading| reading.failed).sum();
+        let failed = failed + traffic.changing.failed + traffic.quiet.failed;
         if failed > 0 {
             missed.push(format!("{failed} connections failed"));
         }
@@ -192,6 +194,7 @@ mod tests {
                 p50: 0.001 / factor,
                 p99: 0.002 / factor,
                 packets: 8_000.0 * factor,
+                failed: 0,
             }]
         };
         let stall = Stall {
@@ -211,7 +214,7 @@ mod tests {
             memory: ResidentMemory::default(),
             requests: 1.0,
             bytes: 1,
-            traffic: Some(Traffic {
+            traffic: Some(TrafficReport {
                 routed: path(2.0),
                 ipvs: path(1.0),
                 cluster_ip: path(factor),

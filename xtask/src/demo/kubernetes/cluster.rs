@@ -4,12 +4,19 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use guest_wire::proc_ip_vs::{self, RealServer};
 use guest_wire::{RequestCounts, View};
 
 use testbed::lab::RunningLab;
+
+/// The namespace of the Services and pods of the demo.
+pub(super) const SHOP: &str = "--namespace=shop";
+
+/// Limit for kernels and agents to follow a change.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connections per second of each client during a change.
 const RATE: &str = "20";
@@ -55,6 +62,11 @@ impl Cluster {
         let said = String::from_utf8_lossy(&done.stderr);
         ensure!(done.status.success(), "kubectl {}: {said}", words.join(" "));
         Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
+    /// Waits until a workload has all its pods.
+    pub(super) fn rollout(&self, namespace: &str, what: &str) -> anyhow::Result<String> {
+        self.kubectl(&["rollout", "status", namespace, what, "--timeout=600s"])
     }
 
     /// Returns the metadata field `column` of the running pod on `node` that `app` selects in `namespace`.

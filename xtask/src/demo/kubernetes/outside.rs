@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use guest_wire::RequestCounts;
 
-use super::cluster::Cluster;
-use super::{SHOP, TIMEOUT, rollout};
+use super::cluster::{Cluster, SHOP, TIMEOUT};
+use crate::demo::visit::Visit;
 use testbed::lab::OUTSIDE;
 use testbed::vm::build;
 use testbed::vm::progress::ProgressLine;
@@ -49,41 +49,6 @@ const SERVICES: [WebService; 2] = [
     },
 ];
 
-/// Connections from outside of the cluster to one address.
-pub(in crate::demo) struct Visit {
-    /// The `externalTrafficPolicy`.
-    pub(in crate::demo) policy: &'static str,
-    /// The kind of the address.
-    pub(in crate::demo) kind: &'static str,
-    pub(in crate::demo) target: SocketAddr,
-    /// The node that gets the connections.
-    pub(in crate::demo) node: &'static str,
-    pub(in crate::demo) counts: RequestCounts,
-    /// The client address that the server should see; `None` if no server should be reached.
-    pub(in crate::demo) expected: Option<IpAddr>,
-}
-
-impl Visit {
-    /// Returns the client addresses that the server saw.
-    pub(in crate::demo) fn seen(&self) -> Vec<&str> {
-        let answers = self.counts.answers.keys();
-        let seen = answers.filter_map(|answer| answer.strip_prefix("web "));
-        seen.collect()
-    }
-
-    /// Returns whether every connection was answered and the server saw the expected address, or none was answered as
-    /// expected.
-    pub(in crate::demo) fn is_as_expected(&self) -> bool {
-        let RequestCounts {
-            requests, failed, ..
-        } = self.counts;
-        match self.expected {
-            Some(address) => failed == 0 && requests > 0 && self.seen() == [address.to_string()],
-            None => failed == requests && requests > 0,
-        }
-    }
-}
-
 /// A client outside of the cluster.
 pub(super) struct Outsider<'a> {
     cluster: &'a Cluster,
@@ -97,7 +62,7 @@ impl<'a> Outsider<'a> {
         let step = ProgressLine::begin("publishing a server with node ports and load balancers");
         let web = include_str!("web.yaml").replace("VERSION", env!("CARGO_PKG_VERSION"));
         cluster.kubectl_with(&web, &["apply", "-f", "-"])?;
-        rollout(cluster, SHOP, "deployment/web")?;
+        cluster.rollout(SHOP, "deployment/web")?;
         for service in &SERVICES {
             let ingress = format!(
                 "{{\"status\":{{\"loadBalancer\":{{\"ingress\":[{{\"ip\":\"{}\"}}]}}}}}}",
@@ -201,38 +166,5 @@ impl<'a> Outsider<'a> {
             self.cluster.node_address(node)?,
             port.parse()?,
         ))
-    }
-}
-
-#[cfg(test)]
-pub(in crate::demo) mod tests {
-    use super::*;
-
-    /// A visit whose server saw `seen` for two connections, or one that nothing answered.
-    pub(in crate::demo) fn visit(seen: Option<&str>, expected: Option<&str>) -> Visit {
-        let mut counts = RequestCounts::default();
-        for _ in 0..2 {
-            let answer = seen.map(|address| format!("web {address}"));
-            let answer = answer.ok_or_else(|| std::io::Error::other("timed out"));
-            counts.record(answer, Duration::ZERO);
-        }
-        Visit {
-            policy: "Local",
-            kind: "node port",
-            target: "192.0.2.11:30080".parse().unwrap(),
-            node: "n1",
-            counts,
-            expected: expected.map(|address| address.parse().unwrap()),
-        }
-    }
-
-    #[test]
-    fn only_the_expected_source_address_and_the_expected_silence_are_right() {
-        let client = Some("192.0.2.1");
-        assert!(visit(client, client).is_as_expected());
-        assert!(!visit(Some("192.0.2.11"), client).is_as_expected());
-        assert!(!visit(None, client).is_as_expected());
-        assert!(visit(None, None).is_as_expected());
-        assert!(!visit(client, None).is_as_expected());
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Traffic by each path, one reading for each round. A round has one reading of every path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct TrafficReport {
     /// To the pod's address by the node's routes, before the proxy's first start.
     pub routed: Vec<PathReading>,
     /// Through the only virtual server of an IPVS table, without any nftables table, before the proxy's first start.
@@ -32,6 +32,8 @@ pub struct PathReading {
     pub p99: f64,
     /// Packets per second of one established connection, in both directions.
     pub packets: f64,
+    /// Connections that failed.
+    pub failed: u32,
 }
 
 /// The longest times in which a client got no answer.

@@ -33,7 +33,7 @@ pub(crate) struct RollArgs {
 
 /// What has been written since the start.
 #[derive(Default)]
-struct Written {
+struct WrittenChanges {
     /// Number of slices.
     slices: AtomicU32,
     /// The number of the next change. It continues over requests, because repeated changes would change nothing.
@@ -45,14 +45,14 @@ impl RollArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         crate::output::print(&listener.local_addr()?.to_string())?;
-        let written = Written::default();
+        let written = WrittenChanges::default();
         for client in listener.incoming() {
             self.answer(client?, &written)?;
         }
         Ok(())
     }
 
-    fn answer(&self, mut client: TcpStream, written: &Written) -> Result<()> {
+    fn answer(&self, mut client: TcpStream, written: &WrittenChanges) -> Result<()> {
         let mut seconds = String::new();
         BufReader::new(&client).read_line(&mut seconds)?;
         let end = Instant::now() + Duration::from_secs(seconds.trim().parse()?);
@@ -61,7 +61,7 @@ impl RollArgs {
         Ok(())
     }
 
-    fn write_until(&self, end: Instant, written: &Written) -> Result<u32> {
+    fn write_until(&self, end: Instant, written: &WrittenChanges) -> Result<u32> {
         let before = written.slices.load(Ordering::Relaxed);
         let first = written.next.load(Ordering::Relaxed);
         thread::scope(|scope| {
@@ -76,7 +76,7 @@ impl RollArgs {
     }
 
     /// Writes every `WRITERS`th change from `first + nth` on when it is due.
-    fn write(&self, first: u32, nth: u32, end: Instant, written: &Written) -> Result<()> {
+    fn write(&self, first: u32, nth: u32, end: Instant, written: &WrittenChanges) -> Result<()> {
         let api = Api::new(self.api);
         let pause = Duration::from_secs(1) * self.endpoints * WRITERS / RATE;
         let mut due = Instant::now() + pause * nth / WRITERS;

@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use guest_wire::report::{PathReading, Stall, Traffic};
+use guest_wire::report::{PathReading, Stall, TrafficReport};
 use serde::de::DeserializeOwned;
 
 pub(crate) use echo::EchoArgs;
@@ -67,7 +67,7 @@ ipvsadm -C
 /// Both ends of the traffic.
 pub(crate) struct TrafficBench {
     _server: KillOnDrop,
-    traffic: Traffic,
+    traffic: TrafficReport,
 }
 
 impl TrafficBench {
@@ -80,7 +80,7 @@ impl TrafficBench {
             .spawn()?;
         let mut bench = Self {
             _server: KillOnDrop(server),
-            traffic: Traffic::default(),
+            traffic: TrafficReport::default(),
         };
         for _ in 0..ROUNDS {
             bench.traffic.routed.push(path("routes alone", POD)?);
@@ -99,7 +99,7 @@ impl TrafficBench {
         proxy: &RunningProxy,
         roller: SocketAddr,
         endpoints: u32,
-    ) -> Result<Traffic> {
+    ) -> Result<TrafficReport> {
         api.set_endpoints(SERVICE, &[POD.ip().to_string()])?;
         for target in [CLUSTER_IP, NODE_PORT] {
             wait_for(target)?;

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// A connection to the echo server.
-pub(super) struct Connection(TcpStream);
+pub(super) struct EchoConnection(TcpStream);
 
-impl Connection {
+impl EchoConnection {
     /// Connects. Every later wait for an answer has the same limit.
     pub(super) fn open(target: SocketAddr, limit: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&target, limit)?;
@@ -28,7 +28,7 @@ impl Connection {
 
 /// Opens a connection, exchanges one byte and closes it.
 pub(super) fn visit(target: SocketAddr, limit: Duration) -> io::Result<()> {
-    Connection::open(target, limit)?.exchange(1)
+    EchoConnection::open(target, limit)?.exchange(1)
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
         let target = listener.local_addr().unwrap();
         let limit = Duration::from_secs(20);
         let server = std::thread::spawn(move || echo::serve_one(&listener));
-        let mut connection = Connection::open(target, limit).unwrap();
+        let mut connection = EchoConnection::open(target, limit).unwrap();
         connection.exchange(8).unwrap();
         connection.exchange(1).unwrap();
         drop(connection);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use guest_wire::report::PathReading;
 
-use super::client::{Connection, visit};
+use super::client::{EchoConnection, visit};
 
 /// How long each of the three figures is measured.
 const DURATION: Duration = Duration::from_secs(5);
@@ -41,53 +41,57 @@ impl PathArgs {
             visit(self.target, ONCE)?;
             return Ok(PathReading::default());
         }
-        let times = self.times()?;
+        let Visits {
+            seconds: mut times,
+            failed,
+        } = self.connections();
+        times.sort_by(f64::total_cmp);
+        let begin = Instant::now();
+        let concurrent = self.concurrent()?;
+        let seconds = begin.elapsed().as_secs_f64();
         Ok(PathReading {
-            connections: self.connections()?,
+            connections: f64::from(u32::try_from(concurrent.seconds.len())?) / seconds,
             p50: percentile(&times, 50),
             p99: percentile(&times, 99),
             packets: self.packets()?,
+            failed: failed + concurrent.failed,
         })
     }
 
-    /// Opens one connection after the other and returns their times, sorted.
-    fn times(&self) -> Result<Vec<f64>> {
+    /// Opens one connection after the other.
+    fn connections(&self) -> Visits {
         let end = Instant::now() + DURATION;
-        let mut times = Vec::new();
+        let mut connections = Visits::default();
         while Instant::now() < end {
             let begin = Instant::now();
-            visit(self.target, LIMIT)?;
-            times.push(begin.elapsed().as_secs_f64());
+            if visit(self.target, LIMIT).is_ok() {
+                connections.seconds.push(begin.elapsed().as_secs_f64());
+            } else {
+                connections.failed += 1;
+            }
         }
-        times.sort_by(f64::total_cmp);
-        Ok(times)
+        connections
     }
 
-    /// Opens connections with several clients and returns the number per second.
-    fn connections(&self) -> Result<f64> {
-        let begin = Instant::now();
-        let client = || -> Result<u32> {
-            let mut count = 0;
-            while begin.elapsed() < DURATION {
-                visit(self.target, LIMIT)?;
-                count += 1;
+    /// Opens connections with several clients.
+    fn concurrent(&self) -> Result<Visits> {
+        thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|_| scope.spawn(|| self.connections()))
+                .collect();
+            let mut all = Visits::default();
+            for client in clients {
+                let connections = client.join().ok().context("a client panicked")?;
+                all.seconds.extend(connections.seconds);
+                all.failed += connections.failed;
             }
-            Ok(count)
-        };
-        let count = thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
-            let counts = clients.into_iter().map(|client| {
-                let joined = client.join().ok();
-                joined.context("a client panicked")?
-            });
-            counts.sum::<Result<u32>>()
-        })?;
-        Ok(f64::from(count) / begin.elapsed().as_secs_f64())
+            Ok(all)
+        })
     }
 
     /// Exchanges bytes on one connection and returns the packets per second that the network card counts.
     fn packets(&self) -> Result<f64> {
-        let mut connection = Connection::open(self.target, LIMIT)?;
+        let mut connection = EchoConnection::open(self.target, LIMIT)?;
         connection.exchange(BURST)?;
         let before = counted()?;
         let begin = Instant::now();
@@ -98,6 +102,14 @@ impl PathArgs {
         let packets = u32::try_from(counted()? - before)?;
         Ok(f64::from(packets) / seconds)
     }
+}
+
+/// What clients measured.
+#[derive(Default)]
+struct Visits {
+    /// The time of each connection.
+    seconds: Vec<f64>,
+    failed: u32,
 }
 
 /// Returns the packets that the network card has sent and received.

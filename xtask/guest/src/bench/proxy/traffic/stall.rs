@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use guest_wire::report::Stall;
 
-use super::client::{Connection, visit};
+use super::client::{EchoConnection, visit};
 
 /// Limit for one answer. The kernel sends a lost packet again after 1 s and after 3 s.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -49,11 +49,11 @@ impl StallArgs {
 
     /// Exchanges bytes on one connection, and on a new one when it fails.
     fn established(&self, stop: &AtomicBool) -> Result<Gap> {
-        let mut open = Some(Connection::open(self.target, LIMIT)?);
+        let mut open = Some(EchoConnection::open(self.target, LIMIT)?);
         Ok(longest(stop, || {
             let mut connection = match open.take() {
                 Some(connection) => connection,
-                None => Connection::open(self.target, LIMIT)?,
+                None => EchoConnection::open(self.target, LIMIT)?,
             };
             connection.exchange(1)?;
             open = Some(connection);
