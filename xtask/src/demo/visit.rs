@@ -46,7 +46,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A visit whose server saw `seen` for two connections, or one that nothing answered.
-    pub(super) fn visit(seen: Option<&str>, expected: Option<&str>) -> Visit {
+    pub(in crate::demo) fn visit(seen: Option<&str>, expected: Option<&str>) -> Visit {
         let mut counts = RequestCounts::default();
         for _ in 0..2 {
             let answer = seen.map(|address| format!("web {address}"));
