@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cli::origin::Origin;
-use kube_io::{Access, ApiError, Connection, Fault};
+use kube_io::{Access, ApiError, Connection, Fault, Patch};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -175,11 +175,27 @@ async fn patient<T>(ask: impl AsyncFn() -> Result<T, ApiError>) -> T {
     }
 }
 
-/// Creates an object in its own task.
+/// Creates an object in its own task, with its status.
 async fn create(api: Connection, path: String, object: Value) {
     let deadline = Instant::now() + Duration::from_secs(60);
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let own = format!("{path}/{}", name.unwrap());
+    let mut is_again = false;
     while let Err(error) = api.create(&path, &object).await {
+        // The server may have finished a request although its answer was lost.
+        if is_again && api.get(&own).await.is_ok() {
+            break;
+        }
         pause(&error, deadline).await;
+        is_again = true;
+    }
+    // It drops the status of a new Service.
+    let is_service = object.get("kind").is_some_and(|kind| kind == "Service");
+    if let Some(status) = object.get("status").filter(|_| is_service) {
+        let (path, change) = (format!("{own}/status"), json!({"status": status}));
+        while let Err(error) = api.patch(&path, Patch::Merge, &change).await {
+            pause(&error, deadline).await;
+        }
     }
 }
 
