@@ -37,7 +37,7 @@ impl Dice {
     }
 
     /// True with a probability of `percent`.
-    fn is(&mut self, percent: usize) -> bool {
+    pub(crate) fn is(&mut self, percent: usize) -> bool {
         self.roll(100) < percent
     }
 

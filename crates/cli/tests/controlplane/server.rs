@@ -81,6 +81,11 @@ impl Server {
 
     /// Deletes everything that affects decisions, except the API server's own objects.
     pub(crate) async fn empty(&self) {
+        self.empty_except_node("none").await;
+    }
+
+    /// Does the same, and keeps the Node `kept`, which a running kube-proxy needs.
+    pub(crate) async fn empty_except_node(&self, kept: &str) {
         for namespace in self.namespaces().await {
             for collection in [
                 format!("/api/v1/namespaces/{namespace}/services"),
@@ -92,8 +97,9 @@ impl Server {
                 patient(async || self.api.delete(&collection).await).await;
             }
         }
+        let others = format!("/api/v1/nodes?fieldSelector=metadata.name%21%3D{kept}");
         for collection in [
-            "/api/v1/nodes",
+            &*others,
             "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
             "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
         ] {
@@ -122,6 +128,13 @@ impl Server {
         while let Some(done) = tasks.join_next().await {
             done.unwrap();
         }
+    }
+
+    /// Changes the labels of a Node.
+    pub(crate) async fn label_node(&self, name: &str, labels: &Value) {
+        let path = format!("/api/v1/nodes/{name}");
+        let change = json!({"metadata": {"labels": labels}});
+        patient(async || self.api.patch(&path, Patch::Merge, &change).await).await;
     }
 
     /// Creates a namespace if it is missing.
