@@ -115,10 +115,18 @@ impl Offline {
         let me = Viewpoint {
             scheduler: args.scheduler,
             now: Some(now),
-            node_port_addresses: Arc::new(node_port_addresses(&loaded.snapshot, node, args)),
             ..Viewpoint::new(node)
         };
-        Ok(Self { loaded, me })
+        let mut offline = Self { loaded, me };
+        offline.look_from(node, args);
+        Ok(offline)
+    }
+
+    /// Changes the node.
+    pub fn look_from(&mut self, node: &str, args: &ServiceArgs) {
+        let addresses = node_port_addresses(&self.loaded.snapshot, node, args);
+        self.me.node = node.into();
+        self.me.node_port_addresses = Arc::new(addresses);
     }
 
     pub fn resolve(&self) -> Resolved {

@@ -17,6 +17,8 @@ mod follower;
 #[path = "../../cluster/tests/controlplane/gate.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod gate;
+#[path = "controlplane/kube_proxy.rs"]
+mod kube_proxy;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;

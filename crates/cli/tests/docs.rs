@@ -1,9 +1,12 @@
-//! `render` reads every YAML block of the documents without a warning.
+//! `render` reads every YAML block of the documents without a warning, and the pages that tests define are up to date.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test says what it expects by failing loudly"
 )]
+
+#[path = "controlplane/kube_proxy/differences.rs"]
+mod differences;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,4 +101,22 @@ fn every_yaml_block_is_read_without_a_warning() {
         }
     }
     assert!(count >= 5, "only {count} blocks were found");
+}
+
+/// With `WRITE_PAGES=1` in the environment the test writes the pages.
+#[test]
+fn the_pages_that_tests_define_are_up_to_date() {
+    for (name, page) in [
+        ("docs/differences.md", differences::page()),
+    ] {
+        let path = root().join(name);
+        if std::env::var_os("WRITE_PAGES").is_some() {
+            fs::write(&path, &page).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            written == page,
+            "{name} is not up to date: run `WRITE_PAGES=1 cargo test -p cli --test docs`"
+        );
+    }
 }

@@ -86,6 +86,13 @@ pub(super) const ALL: &[TestStep] = &[
         concurrency: Concurrency::Waiting,
         run: |scope| controlplane("oldest", scope),
     },
+    TestStep {
+        name: "kube-proxy",
+        purpose: "the real kube-proxy in ipvs mode programs the same tables, on a hundred random clusters",
+        scope: Scope::All,
+        concurrency: Concurrency::Exclusive,
+        run: |_| kube_proxy(),
+    },
     // These three do not need cargo's lock, so that the step beside them can build its tests.
     TestStep {
         name: "browser",
@@ -363,10 +370,19 @@ fn semver() -> StepResult {
 
 fn controlplane(version: &str, scope: Scope) -> StepResult {
     let mut command = xtask(&["controlplane", "--version", version, "test"]);
+    command.args(["--skip", KUBE_PROXY]);
     if scope == Scope::Gate {
         command.args(["--skip", LONG]);
     }
     runner(command)
+}
+
+/// The tests that compare with a running kube-proxy.
+const KUBE_PROXY: &str = "kube_proxy::alone";
+
+fn kube_proxy() -> StepResult {
+    let command = ["controlplane", "test", "--package", "cli", KUBE_PROXY];
+    runner(xtask(&command))
 }
 
 fn kernels(scope: Scope) -> StepResult {

@@ -19,15 +19,18 @@ mod alone {
     /// clusters. Most of the time is the server's wait for its cache.
     const CLUSTERS: u64 = 100;
 
-    fn read(origin: &Origin, node: &str, now: i64) -> Offline {
-        let args = ServiceArgs {
+    fn service_args() -> ServiceArgs {
+        ServiceArgs {
             service_cidr: Vec::new(),
             scheduler: topology_core::scheduler::Scheduler::Wrr,
             nodeport_addresses: Vec::new(),
             fwmark_mask: topology_core::snapshot::MarkMask::default(),
             allow_lists: cli::args::AllowListArgs::default(),
-        };
-        let read = Offline::read(origin, node, &args, now);
+        }
+    }
+
+    fn read(origin: &Origin, node: &str, now: i64) -> Offline {
+        let read = Offline::read(origin, node, &service_args(), now);
         read.unwrap_or_else(|failure| panic!("{}", failure.message()))
     }
 
@@ -71,7 +74,7 @@ mod alone {
         assert_eq!(names, nodes(&through_file), "{what}");
         for name in names {
             for offline in [&mut through_server, &mut through_file] {
-                offline.me.node = name.as_str().into();
+                offline.look_from(&name, &service_args());
             }
             let (one, other) = (through_server.resolve(), through_file.resolve());
             assert_eq!(saved(&one, None), saved(&other, None), "{what} from {name}");
@@ -188,7 +191,7 @@ mod alone {
 
     /// The sent objects, without defaults of the server, give the same virtual servers.
     fn as_made(what: &str, mut through_server: Offline, path: &Path, now: i64) {
-        through_server.me.node = "n0".into();
+        through_server.look_from("n0", &service_args());
         let through_file = read(&Origin::Files(path.to_owned()), "n0", now);
         let lines = |offline: &Offline| saved(&offline.resolve(), Some(NAMESPACE));
         let (one, other) = (lines(&through_server), lines(&through_file));

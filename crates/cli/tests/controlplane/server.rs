@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cli::origin::Origin;
-use kube_io::{Access, ApiError, Connection, Fault};
+use kube_io::{Access, ApiError, Connection, Fault, Patch};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -81,6 +81,11 @@ impl Server {
 
     /// Deletes everything that affects decisions, except the API server's own objects.
     pub(crate) async fn empty(&self) {
+        self.empty_except_node("none").await;
+    }
+
+    /// Does the same, and keeps the Node `kept`, which a running kube-proxy needs.
+    pub(crate) async fn empty_except_node(&self, kept: &str) {
         for namespace in self.namespaces().await {
             for collection in [
                 format!("/api/v1/namespaces/{namespace}/services"),
@@ -92,8 +97,9 @@ impl Server {
                 patient(async || self.api.delete(&collection).await).await;
             }
         }
+        let others = format!("/api/v1/nodes?fieldSelector=metadata.name%21%3D{kept}");
         for collection in [
-            "/api/v1/nodes",
+            &*others,
             "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
             "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
         ] {
@@ -122,6 +128,13 @@ impl Server {
         while let Some(done) = tasks.join_next().await {
             done.unwrap();
         }
+    }
+
+    /// Changes the labels of a Node.
+    pub(crate) async fn label_node(&self, name: &str, labels: &Value) {
+        let path = format!("/api/v1/nodes/{name}");
+        let change = json!({"metadata": {"labels": labels}});
+        patient(async || self.api.patch(&path, Patch::Merge, &change).await).await;
     }
 
     /// Creates a namespace if it is missing.
@@ -175,11 +188,27 @@ async fn patient<T>(ask: impl AsyncFn() -> Result<T, ApiError>) -> T {
     }
 }
 
-/// Creates an object in its own task.
+/// Creates an object in its own task, with its status.
 async fn create(api: Connection, path: String, object: Value) {
     let deadline = Instant::now() + Duration::from_secs(60);
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let own = format!("{path}/{}", name.unwrap());
+    let mut is_again = false;
     while let Err(error) = api.create(&path, &object).await {
+        // The server may have finished a request although its answer was lost.
+        if is_again && api.get(&own).await.is_ok() {
+            break;
+        }
         pause(&error, deadline).await;
+        is_again = true;
+    }
+    // It drops the status of a new Service.
+    let is_service = object.get("kind").is_some_and(|kind| kind == "Service");
+    if let Some(status) = object.get("status").filter(|_| is_service) {
+        let (path, change) = (format!("{own}/status"), json!({"status": status}));
+        while let Err(error) = api.patch(&path, Patch::Merge, &change).await {
+            pause(&error, deadline).await;
+        }
     }
 }
 

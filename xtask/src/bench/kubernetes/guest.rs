@@ -23,22 +23,10 @@ pub(super) const ENDPOINTS: u32 = 10;
 /// Services.
 const MEMORY: u32 = 3_072;
 
-/// The names of the programs that kube-proxy starts in ipvs mode.
-const TABLES: [&str; 6] = [
-    "iptables",
-    "iptables-restore",
-    "iptables-save",
-    "ip6tables",
-    "ip6tables-restore",
-    "ip6tables-save",
-];
-
 /// Returns the programs of every guest of this bench.
 pub(super) fn programs(machines: &Machines) -> anyhow::Result<Vec<Addition>> {
     let mut additions = build::programs(build::Profile::Release)?;
-    additions.extend(machines.tool("ipset", &["ipset"])?);
-    additions.extend(machines.tool("xtables-nft-multi", &TABLES)?);
-    additions.push(machines.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
+    additions.extend(machines.kube_proxy_tools()?);
     Ok(additions)
 }
 

@@ -51,11 +51,6 @@ impl Cluster {
         cluster::kubectl(&self.lab, input, words)
     }
 
-    /// Waits until a workload has all its pods.
-    pub(super) fn rollout(&self, namespace: &str, what: &str) -> anyhow::Result<String> {
-        self.kubectl(&["rollout", "status", namespace, what, "--timeout=600s"])
-    }
-
     /// Returns the metadata field `column` of the running pod on `node` that `app` selects in `namespace`.
     pub(super) fn pod(
         &self,

@@ -8,6 +8,16 @@ use super::machine::{self, GuestSpec, Machine};
 use super::store::Store;
 use super::tools::Tools;
 
+/// The names of the iptables programs that kube-proxy starts in ipvs mode.
+const IPTABLES: [&str; 6] = [
+    "iptables",
+    "iptables-restore",
+    "iptables-save",
+    "ip6tables",
+    "ip6tables-restore",
+    "ip6tables-save",
+];
+
 /// Boots guests.
 pub struct Machines {
     pub store: Store,
@@ -29,7 +39,7 @@ impl Machines {
     }
 
     /// Returns a program that not every guest has, with its libraries, under these names.
-    pub fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
+    fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
         let file = self.tools.program(program)?;
         let mut additions = Vec::new();
         for library in self.tools.libraries(&file)? {
@@ -46,8 +56,16 @@ impl Machines {
         Ok(additions)
     }
 
+    /// Returns the programs that kube-proxy starts in ipvs mode.
+    pub fn kube_proxy_tools(&self) -> anyhow::Result<Vec<Addition>> {
+        let mut additions = self.tool("ipset", &["ipset"])?;
+        additions.extend(self.tool("xtables-nft-multi", &IPTABLES)?);
+        additions.push(self.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
+        Ok(additions)
+    }
+
     /// Returns a folder of the tools' packages.
-    pub fn tree(&self, from: &str, path: &str) -> Addition {
+    fn tree(&self, from: &str, path: &str) -> Addition {
         Addition::Tree {
             path: path.to_owned(),
             from: self.tools.file(from),

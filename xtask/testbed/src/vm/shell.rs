@@ -28,6 +28,9 @@ pub(crate) struct Guest {
     /// Omit the agent and the guest programs, so that nothing must be built.
     #[arg(long)]
     bare: bool,
+    /// Add the programs that kube-proxy starts in ipvs mode: iptables and ipset.
+    #[arg(long)]
+    kube_proxy_tools: bool,
     /// Memory in MiB.
     #[arg(long, default_value_t = 1024)]
     memory: u32,
@@ -60,7 +63,7 @@ exec bash --norc -i
 /// Opens a shell in a guest.
 pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
     let machines = Machines::open()?;
-    let mut additions = additions(guest)?;
+    let mut additions = additions(guest, &machines)?;
     additions.push(text("job", GREETING));
     additions.push(text("interactive", ""));
     let kernel = machines.kernel(guest.kernel)?;
@@ -72,7 +75,7 @@ pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
 /// Runs one command in a guest, prints its output and returns its exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let machines = Machines::open()?;
-    let mut additions = additions(&args.guest)?;
+    let mut additions = additions(&args.guest, &machines)?;
     additions.push(text("job", &format!("cd /root\n{}\n", line(&args.command))));
     let kernel = machines.kernel(args.guest.kernel)?;
     let mut step = Some(ProgressLine::begin(format!("booting {}", kernel.release)));
@@ -116,12 +119,15 @@ fn spec<'a>(
     }
 }
 
-fn additions(guest: &Guest) -> anyhow::Result<Vec<Addition>> {
+fn additions(guest: &Guest, machines: &Machines) -> anyhow::Result<Vec<Addition>> {
     let mut additions = if guest.bare {
         Vec::new()
     } else {
         build::programs(build::Profile::Guest)?
     };
+    if guest.kube_proxy_tools {
+        additions.extend(machines.kube_proxy_tools()?);
+    }
     for file in &guest.add {
         let name = file
             .file_name()
