@@ -21,3 +21,5 @@ pub mod state;
 mod inputs;
 mod reconcile;
 mod server_header;
+mod service_health;
+mod service_ports;

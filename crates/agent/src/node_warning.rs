@@ -20,6 +20,8 @@ pub enum Topic {
     Deadlines,
     /// The record of firewall marks.
     FirewallMarks,
+    /// Health check ports that cannot be opened.
+    HealthPorts,
     /// Connection tracking.
     Conntrack,
     /// Reading the kernel.
@@ -51,6 +53,7 @@ impl Topic {
             Self::Record => "Record",
             Self::Deadlines => "Deadlines",
             Self::FirewallMarks => "FirewallMarks",
+            Self::HealthPorts => "HealthPorts",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",

@@ -12,6 +12,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
+mod agent_ports;
 mod apply;
 mod check;
 mod clock;
@@ -56,6 +57,7 @@ use dataplane::ipvs::Kernel;
 use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 
+use crate::node_warning::Topic;
 use crate::state::Question;
 
 pub(crate) use self::reconciler::{Parts, Reconciler};
@@ -73,6 +75,8 @@ enum Trigger {
     SourceEnded,
     /// A failed key, a draining real server, or failed routes or tables are due.
     Due,
+    /// Health check ports were opened, or cannot be opened.
+    HealthPorts,
     /// The periodic comparison starts.
     Check,
     /// The running comparison continues with the next slice.
@@ -102,6 +106,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         stop: impl Future<Output = ()>,
     ) -> Ended {
         let mut stop = pin!(stop);
+        let mut health_failures = self.health_ports.failures();
         loop {
             let trigger = tokio::select! {
                 biased;
@@ -110,6 +115,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 () = address_monitor.next(), if self.startup.is_done() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
+                Ok(()) = health_failures.changed() => Trigger::HealthPorts,
                 () = std::future::ready(()), if self.check.is_running() => Trigger::CheckOn,
                 () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
                 () = tokio::time::sleep_until(self.check.next()), if self.startup.is_done() => Trigger::Check,
@@ -125,6 +131,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Moved => self.addresses_moved().await,
                 Trigger::SourceEnded => return Ended::SourceLost,
                 Trigger::Due => self.handle_due().await,
+                Trigger::HealthPorts => {
+                    let failures = health_failures.borrow_and_update().clone();
+                    self.warnings.set(Topic::HealthPorts, failures);
+                }
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,

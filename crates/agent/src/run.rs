@@ -49,7 +49,11 @@ pub async fn run(
     ends: LoopEnds,
     superseded: impl Future<Output = String>,
 ) -> Result<Option<String>, StartError> {
-    let LoopEnds { questions, pulse } = ends;
+    let LoopEnds {
+        questions,
+        pulse,
+        health_ports,
+    } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
     let crash_point = Arc::new(CrashPoint::new(config.crash_after));
@@ -83,6 +87,7 @@ pub async fn run(
         epoch: booted(),
         metrics,
         pulse,
+        health_ports,
         crash_point,
     };
     let mut why = None;

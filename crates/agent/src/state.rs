@@ -18,6 +18,7 @@ use crate::agent_status::DecisionSummary;
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
 use crate::node_warning::NodeWarning;
+use crate::service_health::HealthPorts;
 use agent_api::explain::ExplainInput;
 
 /// The loop's published values. Reading them is cheap and never waits for the loop.
@@ -285,6 +286,7 @@ impl AgentHandle {
 pub struct LoopEnds {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) health_ports: HealthPorts,
 }
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
@@ -296,6 +298,10 @@ pub fn channel() -> (AgentHandle, LoopEnds) {
             questions: ask,
             pulse: read,
         },
-        LoopEnds { questions, pulse },
+        LoopEnds {
+            questions,
+            pulse,
+            health_ports: HealthPorts::default(),
+        },
     )
 }

@@ -26,6 +26,8 @@ mod external;
 mod external_changes;
 #[path = "kernel/external_ips.rs"]
 mod external_ips;
+#[path = "kernel/health_ports.rs"]
+mod health_ports;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

@@ -32,6 +32,7 @@ use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
 use crate::metrics::Metrics;
+use crate::service_health::HealthPorts;
 use crate::state::Pulse;
 
 /// An item that is retried or checked at a time.
@@ -77,6 +78,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) host: H,
     pub(super) metrics: Metrics,
     pub(super) pulse: watch::Sender<Pulse>,
+    pub(super) health_ports: HealthPorts,
     pub(super) crash_point: Arc<CrashPoint>,
     pub(super) epoch: Instant,
     pub(super) clock: Clock,
@@ -96,6 +98,7 @@ pub(crate) struct Parts<K, H> {
     pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) health_ports: HealthPorts,
     pub(crate) crash_point: Arc<CrashPoint>,
 }
 
@@ -110,6 +113,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             epoch,
             metrics,
             pulse,
+            health_ports,
             crash_point,
         } = parts;
         let drain_timeout = milliseconds(config.drain_timeout);
@@ -148,6 +152,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host,
             metrics,
             pulse,
+            health_ports,
             crash_point,
             epoch,
             clock: Clock::set(),

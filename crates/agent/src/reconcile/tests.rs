@@ -8,6 +8,7 @@ mod addresses;
 mod converge;
 mod fake;
 mod firewall_marks;
+mod health_ports;
 mod killed;
 mod leaving;
 mod pulse;

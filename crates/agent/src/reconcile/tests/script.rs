@@ -71,6 +71,7 @@ impl Loop {
             epoch: booted,
             metrics: Metrics::new(),
             pulse: ends.pulse,
+            health_ports: ends.health_ports,
             crash_point: Arc::new(CrashPoint::new(None)),
         };
         let shared = Shared(Rc::clone(&shared.0));
@@ -176,6 +177,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         internal_traffic_policy: TrafficPolicy::Cluster,
         external_traffic_policy: TrafficPolicy::Cluster,
         source_ranges: None,
+        health_check_node_port: None,
         policy: None,
         topology_keys: None,
         hint_mode: HintMode::Nothing,
