@@ -19,6 +19,7 @@ pub mod start_error;
 pub mod state;
 
 mod inputs;
+mod loopback_node_ports;
 mod reconcile;
 mod server_header;
 mod service_health;

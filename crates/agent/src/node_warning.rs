@@ -22,6 +22,8 @@ pub enum Topic {
     FirewallMarks,
     /// Health check ports that cannot be opened.
     HealthPorts,
+    /// Node ports that cannot be opened on loopback addresses.
+    LoopbackPorts,
     /// Connection tracking.
     Conntrack,
     /// Reading the kernel.
@@ -54,6 +56,7 @@ impl Topic {
             Self::Deadlines => "Deadlines",
             Self::FirewallMarks => "FirewallMarks",
             Self::HealthPorts => "HealthPorts",
+            Self::LoopbackPorts => "LoopbackPorts",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",

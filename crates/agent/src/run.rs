@@ -53,6 +53,7 @@ pub async fn run(
         questions,
         pulse,
         health_ports,
+        loopback_ports,
     } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
@@ -88,6 +89,7 @@ pub async fn run(
         metrics,
         pulse,
         health_ports,
+        loopback_ports,
         crash_point,
     };
     let mut why = None;

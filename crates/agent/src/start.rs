@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
-use crate::{api, health, metrics, run, serve, service_health};
+use crate::{api, health, loopback_node_ports, metrics, run, serve, service_health};
 
 /// The options of the agent. The command line sets the defaults.
 #[derive(Debug)]
@@ -76,6 +76,12 @@ pub async fn run(
     tcp_servers.listen(&mut servers, &options);
     let watched = Watched::new(handle.clone(), sync_status.clone());
     servers.spawn(service_health::serve(ends.health_ports.clone(), watched));
+    if options.config.node_port_addresses.has_localhost() {
+        tracing::info!(
+            "TCP node ports are served on loopback addresses; those of UDP and SCTP are not"
+        );
+        servers.spawn(loopback_node_ports::serve(ends.loopback_ports.clone()));
+    }
     if let (Some(access), Some(sync_status)) = (options.access, sync_status) {
         let node = Arc::clone(&options.config.node);
         servers.spawn(reporter::keep(access, node, handle.clone(), sync_status));

@@ -17,6 +17,7 @@ use crate::agent_status::DecisionSummary;
 
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
+use crate::loopback_node_ports::LoopbackPorts;
 use crate::node_warning::NodeWarning;
 use crate::service_health::HealthPorts;
 use agent_api::explain::ExplainInput;
@@ -287,6 +288,7 @@ pub struct LoopEnds {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) health_ports: HealthPorts,
+    pub(crate) loopback_ports: LoopbackPorts,
 }
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
@@ -302,6 +304,7 @@ pub fn channel() -> (AgentHandle, LoopEnds) {
             questions,
             pulse,
             health_ports: HealthPorts::default(),
+            loopback_ports: LoopbackPorts::default(),
         },
     )
 }

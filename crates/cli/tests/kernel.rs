@@ -28,6 +28,8 @@ mod external_changes;
 mod external_ips;
 #[path = "kernel/health_ports.rs"]
 mod health_ports;
+#[path = "kernel/loopback_ports.rs"]
+mod loopback_ports;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

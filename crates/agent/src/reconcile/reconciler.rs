@@ -31,6 +31,7 @@ use super::startup::Startup;
 use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
+use crate::loopback_node_ports::LoopbackPorts;
 use crate::metrics::Metrics;
 use crate::service_health::HealthPorts;
 use crate::state::Pulse;
@@ -79,6 +80,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) metrics: Metrics,
     pub(super) pulse: watch::Sender<Pulse>,
     pub(super) health_ports: HealthPorts,
+    pub(super) loopback_ports: LoopbackPorts,
     pub(super) crash_point: Arc<CrashPoint>,
     pub(super) epoch: Instant,
     pub(super) clock: Clock,
@@ -99,6 +101,7 @@ pub(crate) struct Parts<K, H> {
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) health_ports: HealthPorts,
+    pub(crate) loopback_ports: LoopbackPorts,
     pub(crate) crash_point: Arc<CrashPoint>,
 }
 
@@ -114,6 +117,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             metrics,
             pulse,
             health_ports,
+            loopback_ports,
             crash_point,
         } = parts;
         let drain_timeout = milliseconds(config.drain_timeout);
@@ -153,6 +157,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             metrics,
             pulse,
             health_ports,
+            loopback_ports,
             crash_point,
             epoch,
             clock: Clock::set(),

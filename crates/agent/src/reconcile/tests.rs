@@ -11,6 +11,7 @@ mod firewall_marks;
 mod health_ports;
 mod killed;
 mod leaving;
+mod loopback_ports;
 mod pulse;
 mod questions;
 mod real_cases;

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use cluster::source::{Leaf, leaves};
-use topology_core::model::{IpNetwork, NodePortEntry, ParseNodePortEntryError};
+use topology_core::model::{IpNetwork, ParseNodePortEntryError};
 use topology_core::scheduler::{Scheduler, UnknownScheduler};
 
 use super::{AgentArgs, values};
@@ -132,7 +132,7 @@ impl AgentArgs {
             }
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field if field.starts_with("nodePortAddresses[") => {
-                return self.add_node_port_addresses(field, text);
+                self.add_node_port_addresses(field, text)?;
             }
             field => return Ok(unfollowed(field)),
         }
@@ -140,11 +140,7 @@ impl AgentArgs {
     }
 
     /// Adds an entry of the list, which replaces that of the flag.
-    fn add_node_port_addresses(
-        &mut self,
-        field: &str,
-        text: &str,
-    ) -> Result<Option<&'static str>, String> {
+    fn add_node_port_addresses(&mut self, field: &str, text: &str) -> Result<(), String> {
         let entry = text
             .parse()
             .map_err(|error: ParseNodePortEntryError| error.to_string())?;
@@ -152,8 +148,7 @@ impl AgentArgs {
             self.service.nodeport_addresses.clear();
         }
         self.service.nodeport_addresses.push(entry);
-        let is_localhost = entry == NodePortEntry::Localhost;
-        Ok(is_localhost.then_some("IPVS does not serve node ports on loopback addresses"))
+        Ok(())
     }
 
     /// The node's address, except an unspecified one. IPv6 also makes the servers listen on IPv6.
@@ -280,13 +275,13 @@ mod tests {
     /// KP-CF-33
     #[test]
     fn the_node_port_addresses_of_the_file_replace_those_of_the_flag() {
-        let lines = "nodePortAddresses: [primary, 192.0.2.0/24]\n";
+        let lines = "nodePortAddresses: [primary, 192.0.2.0/24, localhost]\n";
         let (args, unfollowed) = with(&["--nodeport-addresses=all"], lines).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new());
         let entries = args.service.nodeport_addresses;
         assert_eq!(
             entries.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["primary", "192.0.2.0/24"]
+            ["primary", "192.0.2.0/24", "localhost"]
         );
         let wrong = with(&[], "nodePortAddresses: [eth0]\n").unwrap_err();
         assert!(
@@ -305,7 +300,7 @@ mod tests {
 
     #[test]
     fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
-        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8, localhost]\nfuture: 1\n";
+        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nfuture: 1\n";
         let (_, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(
             unfollowed,
@@ -315,8 +310,7 @@ mod tests {
                 "FILE:5: ipvs.tcpTimeout: \"15m\" is ignored; set it with ipvsadm --set",
                 "FILE:7: conntrack.maxPerCore: \"1000\" is ignored; the agent leaves this setting as it is; set it with sysctl",
                 "FILE:8: iptables.masqueradeAll: \"true\" is ignored; connections keep their source address; make sure that replies have a route back",
-                "FILE:9: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
-                "FILE:10: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
+                "FILE:9: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
             ]
         );
     }

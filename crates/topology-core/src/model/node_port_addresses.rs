@@ -17,7 +17,7 @@ pub enum NodePortEntry {
     All,
     /// `primary`: the node's address in each family.
     Primary,
-    /// `localhost`: loopback addresses. IPVS cannot serve them, so it selects nothing.
+    /// `localhost`: loopback addresses. IPVS cannot serve them, so it selects nothing here.
     Localhost,
     /// Addresses in a range.
     Range(IpNetwork),
@@ -76,6 +76,11 @@ impl NodePortAddresses {
         usable
             .filter(|address| self.selects(*address, primary))
             .collect()
+    }
+
+    /// Whether node ports are also served on loopback addresses, without IPVS.
+    pub fn has_localhost(&self) -> bool {
+        self.0.contains(&NodePortEntry::Localhost)
     }
 
     /// Whether all addresses of a family are selected, also those that the node gets later.

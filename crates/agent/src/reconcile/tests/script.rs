@@ -72,6 +72,7 @@ impl Loop {
             metrics: Metrics::new(),
             pulse: ends.pulse,
             health_ports: ends.health_ports,
+            loopback_ports: ends.loopback_ports,
             crash_point: Arc::new(CrashPoint::new(None)),
         };
         let shared = Shared(Rc::clone(&shared.0));
