@@ -122,8 +122,7 @@ fn evaluate(probe: Probe, state: &HealthState, now: Timestamp) -> (bool, Body) {
         .iter()
         .map(|(&family, one)| (family, family_body(one, now)))
         .collect();
-    // Healthy while starting: no family has begun yet (KP-HC-03).
-    let healthy = status.values().all(|family| family.healthy);
+    let healthy = is_healthy(state, now);
     let eligible = state.node_eligible.unwrap_or(true);
     let (fine, node_eligible) = match probe {
         Probe::Healthz => (healthy && eligible && state.programmed, Some(eligible)),
@@ -142,6 +141,12 @@ fn evaluate(probe: Probe, state: &HealthState, now: Timestamp) -> (bool, Body) {
             inputs: state.inputs.clone(),
         },
     )
+}
+
+/// Whether the proxy works. While it starts no family has begun, and it counts as healthy (KP-HC-03).
+pub(crate) fn is_healthy(state: &HealthState, now: Timestamp) -> bool {
+    let mut families = state.families.values();
+    families.all(|family| family_body(family, now).healthy)
 }
 
 /// Healthy: nothing is pending, or the oldest pending change is younger than the limit (strictly, KP-HC-03).

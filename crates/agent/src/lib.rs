@@ -19,6 +19,9 @@ pub mod start_error;
 pub mod state;
 
 mod inputs;
+mod loopback_node_ports;
 mod reconcile;
 mod serve;
 mod server_header;
+mod service_health;
+mod service_ports;

@@ -20,6 +20,10 @@ pub enum Topic {
     Deadlines,
     /// The record of firewall marks.
     FirewallMarks,
+    /// Health check ports that cannot be opened.
+    HealthPorts,
+    /// Node ports that cannot be opened on loopback addresses.
+    LoopbackPorts,
     /// Connection tracking.
     Conntrack,
     /// Reading the kernel.
@@ -53,6 +57,8 @@ impl Topic {
             Self::Record => "Record",
             Self::Deadlines => "Deadlines",
             Self::FirewallMarks => "FirewallMarks",
+            Self::HealthPorts => "HealthPorts",
+            Self::LoopbackPorts => "LoopbackPorts",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",

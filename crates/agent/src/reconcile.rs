@@ -12,6 +12,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
+mod agent_ports;
 mod apply;
 mod check;
 mod clients;
@@ -58,6 +59,7 @@ use dataplane::ipvs::Kernel;
 use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 
+use crate::node_warning::Topic;
 use crate::state::Question;
 
 pub(crate) use self::reconciler::{Parts, Reconciler};
@@ -75,6 +77,8 @@ enum Trigger {
     SourceEnded,
     /// A failed key, a draining real server, or failed routes or tables are due.
     Due,
+    /// Ports of the agent itself were opened, or cannot be opened.
+    AgentPorts,
     /// The periodic comparison starts.
     Check,
     /// The running comparison continues with the next slice.
@@ -104,6 +108,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         stop: impl Future<Output = ()>,
     ) -> Ended {
         let mut stop = pin!(stop);
+        let mut health_failures = self.health_ports.failures();
+        let mut loopback_failures = self.loopback_ports.failures();
         loop {
             let trigger = tokio::select! {
                 biased;
@@ -112,6 +118,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 () = address_monitor.next(), if self.startup.is_done() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
+                Ok(()) = health_failures.changed() => Trigger::AgentPorts,
+                Ok(()) = loopback_failures.changed() => Trigger::AgentPorts,
                 () = std::future::ready(()), if self.check.is_running() => Trigger::CheckOn,
                 () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
                 () = tokio::time::sleep_until(self.check.next()), if self.startup.is_done() => Trigger::Check,
@@ -127,6 +135,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Moved => self.addresses_moved().await,
                 Trigger::SourceEnded => return Ended::SourceLost,
                 Trigger::Due => self.handle_due().await,
+                Trigger::AgentPorts => {
+                    let failures = health_failures.borrow_and_update().clone();
+                    self.warnings.set(Topic::HealthPorts, failures);
+                    let failures = loopback_failures.borrow_and_update().clone();
+                    self.warnings.set(Topic::LoopbackPorts, failures);
+                }
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,

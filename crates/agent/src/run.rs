@@ -53,7 +53,12 @@ pub async fn run(
     ends: LoopEnds,
     superseded: impl Future<Output = String>,
 ) -> Result<Option<String>, StartError> {
-    let LoopEnds { questions, pulse } = ends;
+    let LoopEnds {
+        questions,
+        pulse,
+        health_ports,
+        loopback_ports,
+    } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
     let crash_point = Arc::new(CrashPoint::new(config.crash_after));
@@ -85,6 +90,8 @@ pub async fn run(
         epoch: booted(),
         metrics,
         pulse,
+        health_ports,
+        loopback_ports,
         crash_point,
     };
     let mut why = None;

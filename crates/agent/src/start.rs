@@ -23,7 +23,9 @@ use crate::node_events::{NodeEvent, NodeEvents};
 use crate::serve::{HEALTH, METRICS, Port};
 use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
-use crate::{api, health, metrics, node_events, run};
+use crate::{
+    api, health, loopback_node_ports, metrics, node_events, run, service_health,
+};
 
 /// The options of the agent. The command line sets the defaults.
 #[derive(Debug)]
@@ -81,6 +83,14 @@ pub async fn run(
         events,
     };
     tcp_servers.listen(&mut servers, &options)?;
+    let watched = Watched::new(handle.clone(), sync_status.clone());
+    servers.spawn(service_health::serve(ends.health_ports.clone(), watched));
+    if options.config.node_port_addresses.has_localhost() {
+        tracing::info!(
+            "TCP node ports are served on loopback addresses; those of UDP and SCTP are not"
+        );
+        servers.spawn(loopback_node_ports::serve(ends.loopback_ports.clone()));
+    }
     if let (Some(access), Some(sync_status)) = (options.access, sync_status) {
         let node = || Arc::clone(&options.config.node);
         let events = node_events::keep(access.clone(), node(), sync_status.clone(), recorded);

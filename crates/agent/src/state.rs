@@ -18,7 +18,9 @@ use crate::agent_status::DecisionSummary;
 
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
+use crate::loopback_node_ports::LoopbackPorts;
 use crate::node_warning::NodeWarning;
+use crate::service_health::HealthPorts;
 use agent_api::explain::ExplainInput;
 
 /// The loop's published values. Reading them is cheap and never waits for the loop.
@@ -289,6 +291,8 @@ impl AgentHandle {
 pub struct LoopEnds {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) health_ports: HealthPorts,
+    pub(crate) loopback_ports: LoopbackPorts,
 }
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
@@ -300,6 +304,11 @@ pub fn channel() -> (AgentHandle, LoopEnds) {
             questions: ask,
             pulse: read,
         },
-        LoopEnds { questions, pulse },
+        LoopEnds {
+            questions,
+            pulse,
+            health_ports: HealthPorts::default(),
+            loopback_ports: LoopbackPorts::default(),
+        },
     )
 }

@@ -238,7 +238,8 @@ pub struct ServiceArgs {
     )]
     pub scheduler: Scheduler,
 
-    /// Node addresses where node ports are served: ranges, `primary` or `all`. Default: all.
+    /// Node addresses where node ports are served: ranges, `primary`, `localhost` (TCP
+    /// only) or `all`, which does not include `localhost`. Default: all.
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub nodeport_addresses: Vec<NodePortEntry>,
 

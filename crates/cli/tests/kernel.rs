@@ -32,6 +32,10 @@ mod external_ips;
 mod forwarding;
 #[path = "kernel/masquerade.rs"]
 mod masquerade;
+#[path = "kernel/health_ports.rs"]
+mod health_ports;
+#[path = "kernel/loopback_ports.rs"]
+mod loopback_ports;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]

@@ -26,7 +26,6 @@ mod report;
 mod service;
 mod service_cidr;
 mod topology_policy;
-mod unprogrammed;
 
 #[cfg(test)]
 mod captured;

@@ -3,6 +3,7 @@
 //! - IPVS takes its packets in the input hook before priority 150. A chain at that priority sees the packets to Service
 //!   addresses that no virtual server took. It rejects them (and answers echo requests), so that no process of the host
 //!   answers on a Service address.
+//!   Health check ports of load balancers are an exception.
 //! - A nat chain masquerades a pod that reaches itself through its own Service.
 //! - The same chain masquerades connections to node ports: the endpoint may be on another node, and its replies must
 //!   come back through this one. Connections to cluster IPs are masqueraded if the client is not a pod of this node, or
@@ -41,8 +42,8 @@ pub use options::{
     ArpRequests, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError, RuleOptions,
 };
 pub use sets::{
-    CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, INSIDE, MARKS, MASQUERADE, OWN, SILENT,
-    SOURCE_RANGES, SetRow, VIPS,
+    CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, HEALTH, INSIDE, MARKS, MASQUERADE, OWN,
+    SILENT, SOURCE_RANGES, SetRow, VIPS,
 };
 pub use table::TABLE;
 

@@ -11,5 +11,7 @@ mod text;
 
 pub use process::{Process, adjust_oom_score};
 pub use requests::ClientRequests;
-pub use server::{listen, raise_file_limit, serve};
+pub use server::{
+    ConnectionLimit, listen, listen_in_family, raise_file_limit, serve, serve_within,
+};
 pub use text::Format;

@@ -6,8 +6,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_ipv6_v6only;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet, yield_now};
@@ -35,20 +36,43 @@ const RETRY: Duration = Duration::from_millis(100);
 /// after a second or more: the kubelet's probe would be late. A burst of clients fills tokio's default (128) at once.
 const BACKLOG: u32 = 4_096;
 
+/// A limit of open connections. Servers with clones of it share it.
+#[derive(Debug, Clone)]
+pub struct ConnectionLimit(Arc<Mutex<OpenConnections>>);
+
+impl ConnectionLimit {
+    /// Beyond `limit` connections the oldest one that has not sent its request is dropped for each new one.
+    pub fn new(limit: usize) -> Self {
+        let open = Vec::new();
+        Self(Arc::new(Mutex::new(OpenConnections { limit, open })))
+    }
+
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        // No code that holds the lock panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection, and whether its request is there.
+type OpenConnection = (AbortHandle, Arc<AtomicBool>);
+
 /// Open connections, oldest first.
-#[derive(Default)]
-struct OpenConnections(Vec<(AbortHandle, Arc<AtomicBool>)>);
+#[derive(Debug)]
+struct OpenConnections {
+    limit: usize,
+    open: Vec<OpenConnection>,
+}
 
 impl OpenConnections {
     /// Forgets finished connections, and drops one if there is no room for another.
     fn make_room(&mut self) {
-        self.0.retain(|(task, _)| !task.is_finished());
-        if self.0.len() < MAX_CONNECTIONS {
+        self.open.retain(|(task, _)| !task.is_finished());
+        if self.open.len() < self.limit {
             return;
         }
-        let waits = |(_, asked): &(AbortHandle, Arc<AtomicBool>)| !asked.load(Ordering::Relaxed);
-        let oldest = self.0.iter().position(waits).unwrap_or_default();
-        let (task, _) = self.0.remove(oldest);
+        let waits = |(_, asked): &OpenConnection| !asked.load(Ordering::Relaxed);
+        let oldest = self.open.iter().position(waits).unwrap_or_default();
+        let (task, _) = self.open.remove(oldest);
         task.abort();
     }
 }
@@ -58,10 +82,29 @@ impl OpenConnections {
 /// # Errors
 /// The address is in use, or no interface of this machine has it.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
+    bind(socket(address)?, address)
+}
+
+/// Does the same for the family of the address alone: `[::]` leaves IPv4 to another listener.
+///
+/// # Errors
+/// As [`listen`].
+pub fn listen_in_family(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = socket(address)?;
+    if address.is_ipv6() {
+        set_ipv6_v6only(&socket, true)?;
+    }
+    bind(socket, address)
+}
+
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
-    }?;
+    }
+}
+
+fn bind(socket: TcpSocket, address: SocketAddr) -> io::Result<TcpListener> {
     // The port can be bound again as soon as the previous process has exited.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -70,7 +113,16 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves the connections that `listener` accepts with `router`, until the future is dropped.
 pub async fn serve(listener: TcpListener, router: Router) -> Infallible {
-    let mut open = OpenConnections::default();
+    serve_within(listener, router, ConnectionLimit::new(MAX_CONNECTIONS)).await
+}
+
+/// Does the same with a limit in addition that several servers share.
+pub async fn serve_within(
+    listener: TcpListener,
+    router: Router,
+    shared: ConnectionLimit,
+) -> Infallible {
+    let limits = [ConnectionLimit::new(MAX_CONNECTIONS), shared];
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -78,10 +130,13 @@ pub async fn serve(listener: TcpListener, router: Router) -> Infallible {
             sleep(RETRY).await;
             continue;
         };
-        open.make_room();
+        limits.iter().for_each(|limit| limit.open().make_room());
         let asked = Arc::new(AtomicBool::new(false));
         let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&asked)));
-        open.0.push((task, asked));
+        for limit in &limits {
+            let connection = (task.clone(), Arc::clone(&asked));
+            limit.open().open.push(connection);
+        }
         // Lets accepted connections run first: a complete request is answered before thousands of incomplete ones.
         yield_now().await;
     }
@@ -157,6 +212,34 @@ mod tests {
             yield_now().await;
         }
         server.abort();
+    }
+
+    #[tokio::test]
+    async fn servers_share_a_limit_and_the_oldest_silent_client_gives_way() {
+        let limit = ConnectionLimit::new(4);
+        let router = Router::new().route("/livez", get(|| async { "alive" }));
+        let mut servers = JoinSet::new();
+        let mut addresses = Vec::new();
+        for _ in 0..2 {
+            let listener = listen_in_family("127.0.0.1:0".parse().unwrap()).unwrap();
+            addresses.push(listener.local_addr().unwrap());
+            servers.spawn(serve_within(listener, router.clone(), limit.clone()));
+        }
+        let mut silent = Vec::new();
+        for _ in 0..4 {
+            silent.push(TcpStream::connect(addresses[0]).await.unwrap());
+        }
+        assert!(ask(addresses[1]).await.ends_with("alive"));
+        let oldest = silent.first_mut().unwrap();
+        // The end of the data, or a reset.
+        assert_eq!(oldest.read(&mut [0; 1]).await.unwrap_or(0), 0);
+    }
+
+    #[tokio::test]
+    async fn one_family_leaves_the_other_to_another_listener() {
+        let v6 = listen_in_family("[::]:0".parse().unwrap()).unwrap();
+        let port = v6.local_addr().unwrap().port();
+        listen_in_family(SocketAddr::from(([0; 4], port))).unwrap();
     }
 
     #[tokio::test]

@@ -37,6 +37,7 @@
 
 pub mod api_values;
 mod hash;
+pub mod health_check;
 pub mod hints;
 pub mod memory;
 pub mod mirror;

@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::agent_ports::AgentPorts;
+
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
@@ -18,6 +20,8 @@ pub(crate) struct DesiredService {
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// The addresses that need a route. An address of the node has one.
     pub(crate) vips: BTreeSet<IpAddr>,
+    /// Ports that the agent itself opens.
+    pub(crate) ports: AgentPorts,
     /// Elements of nftables sets.
     pub(crate) elements: BTreeSet<SetElement>,
     /// Virtual servers that are never programmed, with reasons.
@@ -37,6 +41,8 @@ pub(crate) struct DesiredServices {
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted<IpAddr>,
     elements: Counted<SetElement>,
+    /// Services whose ports changed since the last call.
+    changed_ports: BTreeSet<ObjectName>,
     endpoints: usize,
     without_local: BTreeMap<(&'static str, &'static str), u64>,
 }
@@ -61,6 +67,10 @@ impl DesiredServices {
         let old = old.unwrap_or_default();
         self.remove(&old);
         let now = self.by_service.get(service);
+        let ports = now.map(|desired| &desired.ports);
+        if ports.unwrap_or(&AgentPorts::default()) != &old.ports {
+            self.changed_ports.insert(service.clone());
+        }
         let dropped =
             |key: &VirtualServerKey| !now.is_some_and(|desired| desired.keys.contains(key));
         let orphans: Vec<_> = old
@@ -136,6 +146,11 @@ impl DesiredServices {
     /// All Services, by name.
     pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &DesiredService)> {
         self.by_service.iter()
+    }
+
+    /// The Services whose ports changed since the last call.
+    pub(crate) fn take_changed_ports(&mut self) -> BTreeSet<ObjectName> {
+        std::mem::take(&mut self.changed_ports)
     }
 
     /// All virtual addresses.

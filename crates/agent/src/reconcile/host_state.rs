@@ -61,11 +61,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return Vec::new();
         }
         self.me.node_port_addresses = Arc::new(selected);
-        let has_node_ports = |service: &&Service| {
+        let uses_them = |service: &&Service| {
             let mut frontends = service.frontends.iter();
-            frontends.any(|frontend| frontend.kind == FrontendKind::NodePort)
+            service.health_check_node_port.is_some()
+                || frontends.any(|frontend| frontend.kind == FrontendKind::NodePort)
         };
-        let services = snapshot.services().filter(has_node_ports);
+        let services = snapshot.services().filter(uses_them);
         services.map(|service| service.name.clone()).collect()
     }
 

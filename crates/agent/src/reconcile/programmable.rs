@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
+use dataplane::nftables::{Element, HEALTH, SetElement};
 use topology_core::mirror::Mirror;
-use topology_core::model::{FrontendKind, ObjectName};
+use topology_core::model::{FrontendKind, ObjectName, Protocol};
 use topology_core::resolve::{
     Clients, Decision, Note, Refusal, Resolution, ResolvedServer, Viewpoint,
 };
@@ -77,6 +79,9 @@ pub(super) fn desired_service(
             server: resolved.server,
         });
     }
+    let port = object.and_then(|object| object.health_check_node_port);
+    let health = port.map(|port| health_elements(&desired, port));
+    desired.elements.extend(health.unwrap_or_default());
     let all = findings.len() + desired.refused.len();
     let findings = findings.iter().map(ToString::to_string);
     let findings = findings.chain(desired.refused.values().cloned());
@@ -88,6 +93,13 @@ pub(super) fn desired_service(
         ));
     }
     (desired, servers)
+}
+
+/// The health check port is open at the Service's own addresses, too: some load balancers ask there.
+fn health_elements(desired: &DesiredService, port: NonZeroU16) -> Vec<SetElement> {
+    let listener = |vip: &IpAddr| Element::Listener(*vip, Protocol::Tcp, port.get());
+    let listeners = desired.vips.iter().map(listener);
+    listeners.map(|listener| (&HEALTH, listener)).collect()
 }
 
 /// The virtual servers for marks of `held` that `asked` has no more, while the kernel has real servers in them.

@@ -31,7 +31,9 @@ use super::startup::Startup;
 use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
+use crate::loopback_node_ports::LoopbackPorts;
 use crate::metrics::Metrics;
+use crate::service_health::HealthPorts;
 use crate::state::Pulse;
 
 /// An item that is retried or checked at a time.
@@ -79,6 +81,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) host: H,
     pub(super) metrics: Metrics,
     pub(super) pulse: watch::Sender<Pulse>,
+    pub(super) health_ports: HealthPorts,
+    pub(super) loopback_ports: LoopbackPorts,
     pub(super) crash_point: Arc<CrashPoint>,
     pub(super) epoch: Instant,
     pub(super) clock: Clock,
@@ -98,6 +102,8 @@ pub(crate) struct Parts<K, H> {
     pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) health_ports: HealthPorts,
+    pub(crate) loopback_ports: LoopbackPorts,
     pub(crate) crash_point: Arc<CrashPoint>,
 }
 
@@ -112,6 +118,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             epoch,
             metrics,
             pulse,
+            health_ports,
+            loopback_ports,
             crash_point,
         } = parts;
         let drain_timeout = milliseconds(config.drain_timeout);
@@ -151,6 +159,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host,
             metrics,
             pulse,
+            health_ports,
+            loopback_ports,
             crash_point,
             epoch,
             clock: Clock::set(),

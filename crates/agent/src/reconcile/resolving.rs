@@ -72,6 +72,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let snapshot = self.index.snapshot();
         let (mut asked, mut servers) =
             desired_service(snapshot, service, resolution, &self.me, &self.addresses);
+        asked.ports = self.agent_ports(service, &asked);
         let held = self.desired.service(service);
         let leaving = held.map(|held| draining_marks(&self.mirror, held, &asked, &servers));
         let leaving = leaving.unwrap_or_default();

@@ -43,6 +43,7 @@ pub(crate) const NODE_PORT: External<'_> = External {
     node_ports: NODE_PORTS,
     ingress: &[],
     external_ips: &[],
+    health_port: 0,
     local: false,
     ranges: &[],
 };

@@ -103,6 +103,8 @@ pub(crate) struct External<'a> {
     pub(crate) ingress: &'a [&'a str],
     /// `spec.externalIPs`.
     pub(crate) external_ips: &'a [&'a str],
+    /// `healthCheckNodePort`; 0 for none.
+    pub(crate) health_port: u16,
     /// `externalTrafficPolicy: Local`.
     pub(crate) local: bool,
     /// `loadBalancerSourceRanges`; empty for all clients.
@@ -119,8 +121,8 @@ impl External<'_> {
         let policy = if self.local { "Local" } else { "Cluster" };
         let (ranges, external_ips) = (quoted(self.ranges), quoted(self.external_ips));
         let spec = format!(
-            "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n  externalIPs: [{external_ips}]\n",
-            service.spec
+            "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n  externalIPs: [{external_ips}]\n  healthCheckNodePort: {}\n",
+            service.spec, self.health_port
         );
         let service = Service {
             spec: &spec,

@@ -12,7 +12,7 @@ use topology_core::policy::AnnotationChoice;
 use super::external_ips::{self, ExternalIps};
 use super::policy::{self, Asking};
 use super::report::Report;
-use super::{address, frontends, meta, ports, unprogrammed};
+use super::{address, frontends, meta, ports};
 use crate::AllowLists;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
@@ -52,7 +52,6 @@ pub(crate) fn convert(
     }
     let ExternalIps { served, refused } =
         external_ips::convert(&spec, &cluster_ips, &allowed.external_ips, interner, report);
-    let unprogrammed = unprogrammed::list(&spec, refused, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
     let Asking {
         asked,
@@ -76,12 +75,13 @@ pub(crate) fn convert(
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
         external_traffic_policy: external,
         source_ranges: frontends::source_ranges(&spec, report),
+        health_check_node_port: health_check_node_port(&spec, external, report),
         policy,
         named_policy,
         topology_keys: topology_keys.map(|policy| interner.policy(policy)),
         faults,
         hint_mode: hint_mode(root, &spec, report),
-        unprogrammed,
+        unprogrammed: refused,
     }))
 }
 
@@ -302,6 +302,21 @@ fn session_affinity(spec: &Field<'_>, report: &mut Report) -> Option<u32> {
         remedy,
     );
     Some(DEFAULT_AFFINITY_SECONDS)
+}
+
+/// Returns the port if load balancers use it (KP-IN-13).
+fn health_check_node_port(
+    spec: &Field<'_>,
+    external: TrafficPolicy,
+    report: &mut Report,
+) -> Option<NonZeroU16> {
+    let field = spec.get("healthCheckNodePort");
+    let is_load_balancer = spec.get("type").text(report) == Some("LoadBalancer");
+    let is_used = is_load_balancer && external == TrafficPolicy::Local;
+    if !is_used || field.text(report) == Some("0") {
+        return None;
+    }
+    ports::number(&field, report)
 }
 
 fn traffic_policy(spec: &Field<'_>, name: &str, report: &mut Report) -> TrafficPolicy {

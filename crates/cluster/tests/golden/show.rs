@@ -99,6 +99,9 @@ fn show_service(service: &Service) -> String {
     }
     write!(text, " internal={:?}", service.internal_traffic_policy).unwrap();
     write!(text, " external={:?}", service.external_traffic_policy).unwrap();
+    if let Some(port) = service.health_check_node_port {
+        write!(text, " health={port}").unwrap();
+    }
     for range in service.source_ranges.iter().flatten() {
         write!(text, " from={range}").unwrap();
     }

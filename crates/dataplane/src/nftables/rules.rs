@@ -126,6 +126,10 @@ fn claim(ip: &str) -> Vec<Rule> {
             format!("{ip} daddr @own accept"),
             "an address of this machine",
         ),
+        Rule::new(
+            format!("{} @health accept", listener(ip)),
+            "the agent answers health checks",
+        ),
         Rule::new(unclaimed("cidrs"), "a Service range"),
         Rule::new(unclaimed("vips"), "a Service address"),
     ]

@@ -118,6 +118,8 @@ sets! {
     pub SOURCE_RANGES = SetRow {
         name: "source-ranges", key: KeyType::SourceRange, in_arp: false, needs_table: false,
     };
+    /// Service addresses and ports where the agent itself answers health checks of load balancers.
+    pub HEALTH = SetRow { name: "health", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// The firewall mark for packets from outside to a virtual server.
     pub MARKS = SetRow { name: "marks", key: KeyType::Mark, in_arp: false, needs_table: true };
     /// The keys of `MARKS`, which nft does not look up without setting a mark. Follows `MARKS` by itself.

@@ -17,7 +17,7 @@ pub enum NodePortEntry {
     All,
     /// `primary`: the node's address in each family.
     Primary,
-    /// `localhost`: loopback addresses. IPVS cannot serve them, so it selects nothing.
+    /// `localhost`: loopback addresses. IPVS cannot serve them, so it selects nothing here.
     Localhost,
     /// Addresses in a range.
     Range(IpNetwork),
@@ -76,6 +76,22 @@ impl NodePortAddresses {
         usable
             .filter(|address| self.selects(*address, primary))
             .collect()
+    }
+
+    /// Whether node ports are also served on loopback addresses, without IPVS.
+    pub fn has_localhost(&self) -> bool {
+        self.0.contains(&NodePortEntry::Localhost)
+    }
+
+    /// Whether all addresses of a family are selected, also those that the node gets later.
+    pub fn selects_all(&self, family: Family) -> bool {
+        let mut concerning = self.0.iter().filter(|entry| entry.concerns(family));
+        let is_all = |entry: &NodePortEntry| match entry {
+            NodePortEntry::All => true,
+            NodePortEntry::Range(range) => range.prefix() == 0,
+            NodePortEntry::Primary | NodePortEntry::Localhost => false,
+        };
+        concerning.clone().next().is_none() || concerning.any(is_all)
     }
 
     fn selects(&self, address: IpAddr, primary: &[IpAddr]) -> bool {
@@ -154,6 +170,20 @@ mod tests {
             ["10.0.0.1", "192.168.1.1", "2001:db8::1"]
         );
         assert_eq!(selected(&["primary"], &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_family_is_selected_as_a_whole_without_entries_or_by_an_entry_for_all() {
+        let all = |entries: &[&str]| {
+            let entries = entries.iter().map(|text| text.parse().unwrap());
+            let addresses: NodePortAddresses = entries.collect();
+            [Family::V4, Family::V6].map(|family| addresses.selects_all(family))
+        };
+        assert_eq!(all(&[]), [true, true]);
+        assert_eq!(all(&["all"]), [true, true]);
+        assert_eq!(all(&["primary"]), [false, false]);
+        assert_eq!(all(&["primary", "::/0"]), [false, true]);
+        assert_eq!(all(&["192.0.2.0/24"]), [false, true]);
     }
 
     #[test]

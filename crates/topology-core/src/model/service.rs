@@ -1,5 +1,6 @@
 //! Services: frontends, ports, traffic policies and topology settings.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use super::{Frontend, IpNetwork, Labels, ObjectName, ServicePort};
@@ -28,6 +29,9 @@ pub struct Service {
     pub external_traffic_policy: TrafficPolicy,
     /// The clients that may use load-balancer addresses: `spec.loadBalancerSourceRanges`; `None` for all clients.
     pub source_ranges: Option<Vec<IpNetwork>>,
+    /// `spec.healthCheckNodePort`, if load balancers ask there which nodes have endpoints: the type is LoadBalancer and
+    /// `externalTrafficPolicy` is Local.
+    pub health_check_node_port: Option<NonZeroU16>,
     /// The policy in its annotations or `topologyKeys`. Services with equal policies may share it.
     pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` in its namespace that its annotation `policy` names instead.
@@ -73,6 +77,7 @@ impl Service {
             internal_traffic_policy: TrafficPolicy::default(),
             external_traffic_policy: TrafficPolicy::default(),
             source_ranges: None,
+            health_check_node_port: None,
             policy: None,
             named_policy: None,
             topology_keys: None,

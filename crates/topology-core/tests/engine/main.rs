@@ -7,6 +7,8 @@ mod dirty;
 #[cfg(test)]
 mod frontends;
 #[cfg(test)]
+mod health_check;
+#[cfg(test)]
 mod kernel;
 #[cfg(test)]
 #[path = "../oracle/kernel.rs"]

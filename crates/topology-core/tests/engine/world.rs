@@ -72,6 +72,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         internal_traffic_policy: TrafficPolicy::Cluster,
         external_traffic_policy: TrafficPolicy::Cluster,
         source_ranges: None,
+        health_check_node_port: None,
         policy: None,
         named_policy: None,
         faults: Faults::None,

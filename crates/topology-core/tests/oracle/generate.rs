@@ -203,6 +203,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 },
                 external_traffic_policy: TrafficPolicy::Cluster,
                 source_ranges: None,
+                health_check_node_port: None,
                 policy,
                 named_policy,
                 faults: Faults::None,

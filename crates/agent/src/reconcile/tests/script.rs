@@ -78,6 +78,8 @@ impl Loop {
             epoch: booted,
             metrics: Metrics::new(),
             pulse: ends.pulse,
+            health_ports: ends.health_ports,
+            loopback_ports: ends.loopback_ports,
             crash_point: Arc::new(CrashPoint::new(None)),
         };
         let shared = Shared(Rc::clone(&shared.0));
@@ -183,6 +185,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         internal_traffic_policy: TrafficPolicy::Cluster,
         external_traffic_policy: TrafficPolicy::Cluster,
         source_ranges: None,
+        health_check_node_port: None,
         policy: None,
         topology_keys: None,
         hint_mode: HintMode::Nothing,

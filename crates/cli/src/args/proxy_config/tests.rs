@@ -93,13 +93,13 @@ fn the_family_of_the_bind_address_is_that_of_the_servers() {
 /// KP-CF-33
 #[test]
 fn the_node_port_addresses_of_the_file_replace_those_of_the_flag() {
-    let lines = "nodePortAddresses: [primary, 192.0.2.0/24]\n";
+    let lines = "nodePortAddresses: [primary, 192.0.2.0/24, localhost]\n";
     let (args, unfollowed) = with(&["--nodeport-addresses=all"], lines).unwrap();
     assert_eq!(unfollowed, Vec::<String>::new());
     let entries = args.service.nodeport_addresses;
     assert_eq!(
         entries.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["primary", "192.0.2.0/24"]
+        ["primary", "192.0.2.0/24", "localhost"]
     );
     let wrong = with(&[], "nodePortAddresses: [eth0]\n").unwrap_err();
     assert!(
@@ -173,7 +173,6 @@ fn an_ignored_field_is_reported_with_its_place_and_a_remedy() {
         [
             "FILE:3: mode: \"nftables\" is ignored; this proxy only uses IPVS",
             "FILE:4: hostnameOverride: \"other\" is ignored; --node takes precedence",
-            "FILE:6: nodePortAddresses[1]: \"localhost\" is ignored; IPVS does not serve node ports on loopback addresses",
             "FILE:7: future: \"1\" is ignored; kube-proxy 1.37 does not have this field",
         ]
     );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cli::args::{AnnotationArgs, ServiceArgs};
+use cli::args::{AllowListArgs, ServiceArgs};
 use cli::offline::Offline;
 use cli::origin::Origin;
 use cli::output::save;
@@ -51,7 +51,7 @@ fn read(path: &Path) -> Offline {
             .map(|range| range.parse().unwrap())
             .to_vec(),
         fwmark_mask: topology_core::snapshot::MarkMask::default(),
-        annotations: AnnotationArgs::default(),
+        allow_lists: AllowListArgs::default(),
     };
     let now = jiff::Timestamp::now().as_millisecond();
     let read = Offline::read(&Origin::Files(path.to_owned()), NODE, &args, now);

@@ -8,7 +8,6 @@ use crate::args::{AgentArgs, values};
 
 const NOT_OF_MODE: &str = "this proxy only uses IPVS";
 const NODE_WINS: &str = "--node takes precedence";
-const NO_LOOPBACK: &str = "IPVS does not serve node ports on loopback addresses";
 
 /// Feature gates that kube-proxy 1.37 reads, and those of its older versions.
 const GATES: [&str; 26] = [
@@ -141,7 +140,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::applied(
         ("nodePortAddresses[]", "nodeport-addresses"),
         ValueKind::Text,
-        "`--nodeport-addresses`; `localhost` is reported",
+        "`--nodeport-addresses`",
         node_port_address,
     ),
     Setting::applied(
@@ -245,8 +244,7 @@ fn node_port_address(
         return Err(format!("{:?} appears twice; remove one", given.text));
     }
     entries.push(entry);
-    let is_localhost = entry == NodePortEntry::Localhost;
-    Ok(is_localhost.then_some(NO_LOOPBACK))
+    Ok(None)
 }
 
 /// The node's address, except an unspecified one. In the file IPv6 also makes the servers listen on
