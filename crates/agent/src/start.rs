@@ -23,9 +23,7 @@ use crate::node_events::{NodeEvent, NodeEvents};
 use crate::serve::{HEALTH, METRICS, Port};
 use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
-use crate::{
-    api, health, loopback_node_ports, metrics, node_events, run, service_health,
-};
+use crate::{api, health, loopback_node_ports, metrics, node_events, run, service_health};
 
 /// The options of the agent. The command line sets the defaults.
 #[derive(Debug)]

@@ -106,9 +106,7 @@ fn every_yaml_block_is_read_without_a_warning() {
 /// With `WRITE_PAGES=1` in the environment the test writes the pages.
 #[test]
 fn the_pages_that_tests_define_are_up_to_date() {
-    for (name, page) in [
-        ("docs/differences.md", differences::page()),
-    ] {
+    for (name, page) in [("docs/differences.md", differences::page())] {
         let path = root().join(name);
         if std::env::var_os("WRITE_PAGES").is_some() {
             fs::write(&path, &page).unwrap();

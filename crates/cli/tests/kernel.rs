@@ -30,12 +30,12 @@ mod external_changes;
 mod external_ips;
 #[path = "kernel/forwarding.rs"]
 mod forwarding;
-#[path = "kernel/masquerade.rs"]
-mod masquerade;
 #[path = "kernel/health_ports.rs"]
 mod health_ports;
 #[path = "kernel/loopback_ports.rs"]
 mod loopback_ports;
+#[path = "kernel/masquerade.rs"]
+mod masquerade;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]
