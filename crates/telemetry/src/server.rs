@@ -130,7 +130,9 @@ pub async fn serve_within(
             sleep(RETRY).await;
             continue;
         };
-        limits.iter().for_each(|limit| limit.open().make_room());
+        for limit in &limits {
+            limit.open().make_room();
+        }
         let asked = Arc::new(AtomicBool::new(false));
         let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&asked)));
         for limit in &limits {

@@ -18,7 +18,7 @@ mod up;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::bail;
@@ -181,11 +181,6 @@ impl RunningLab {
     /// Returns the program that contains every part of Kubernetes, kubectl included.
     pub fn kubernetes(&self) -> anyhow::Result<PathBuf> {
         Ok(self.folder.controlplane().state()?.program)
-    }
-
-    /// Returns a command that runs `program` beside the nodes, outside the cluster.
-    pub fn outside(&self, program: &Path) -> anyhow::Result<Command> {
-        Ok(Network::of(&self.folder.state()?.holder).command(program))
     }
 
     /// Runs a shell line on a node and returns its output.

@@ -21,7 +21,7 @@ pub(super) struct External {
     /// The first node port; the next port of the Service has the next number.
     node_port: Option<u16>,
     load_balancers: Vec<IpAddr>,
-    external_ips: Vec<IpAddr>,
+    ips: Vec<IpAddr>,
     policy: TrafficPolicy,
     source_ranges: Option<Vec<IpNetwork>>,
 }
@@ -42,8 +42,8 @@ impl External {
             service.frontends.extend(frontends);
         }
         let load_balancers = self.load_balancers.into_iter().map(Frontend::load_balancer);
-        let external_ips = self.external_ips.into_iter().map(Frontend::external_ip);
-        let external = load_balancers.chain(external_ips);
+        let ips = self.ips.into_iter().map(Frontend::external_ip);
+        let external = load_balancers.chain(ips);
         let of_families =
             external.filter(|frontend| families.contains(&Family::of(frontend.address)));
         service.frontends.extend(of_families);
@@ -59,7 +59,7 @@ pub(super) fn external() -> impl Strategy<Value = External> {
         2 => Just(Vec::new()),
         1 => subsequence(LOAD_BALANCERS.to_vec(), 1..=3).prop_map(|texts| addresses(&texts)),
     ];
-    let external_ips = prop_oneof![
+    let ips = prop_oneof![
         3 => Just(Vec::new()),
         1 => subsequence(EXTERNAL.to_vec(), 1..=2).prop_map(|texts| addresses(&texts)),
     ];
@@ -68,11 +68,11 @@ pub(super) fn external() -> impl Strategy<Value = External> {
         0.2,
         subsequence(vec!["198.51.100.0/24", "2001:db8:3::/48"], 0..=2),
     );
-    (node_port, load_balancers, external_ips, policy, ranges).prop_map(
-        |(node_port, load_balancers, external_ips, policy, ranges)| External {
+    (node_port, load_balancers, ips, policy, ranges).prop_map(
+        |(node_port, load_balancers, ips, policy, ranges)| External {
             node_port,
             load_balancers,
-            external_ips,
+            ips,
             policy,
             source_ranges: ranges
                 .map(|ranges| ranges.iter().map(|text| text.parse().unwrap()).collect()),
