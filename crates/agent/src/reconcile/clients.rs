@@ -32,7 +32,7 @@ impl ClientConfig<'_> {
             let configured = self.detected(node, family);
             match self.detect_local {
                 DetectLocal::ClusterCidr if configured.is_empty() => node_ranges(node, family),
-                _ => configured,
+                DetectLocal::ClusterCidr | DetectLocal::NodeCidr | DetectLocal::Links(_) => configured,
             }
         };
         FAMILIES.into_iter().flat_map(of_family).collect()
@@ -42,7 +42,9 @@ impl ClientConfig<'_> {
         let masquerade = |family| {
             let is_detected = match self.detect_local {
                 DetectLocal::Links(_) => true,
-                _ => !self.detected(node, family).is_empty(),
+                DetectLocal::ClusterCidr | DetectLocal::NodeCidr => {
+                    !self.detected(node, family).is_empty()
+                }
             };
             match (self.masquerade_all, is_detected) {
                 (true, _) => Masquerade::Everything,
@@ -165,8 +167,8 @@ mod tests {
         use Masquerade::{NotLocal, Nothing};
         let (node, v4) = (node(), ranges(&["10.244.0.0/16"]));
         let (cluster, of_node) = (DetectLocal::ClusterCidr, DetectLocal::NodeCidr);
-        let none = config(&cluster, &[]);
-        assert_eq!(masqueraded(&none, Some(&node)), [Nothing; 2]);
+        let unset = config(&cluster, &[]);
+        assert_eq!(masqueraded(&unset, Some(&node)), [Nothing; 2]);
         let one = config(&cluster, &v4);
         assert_eq!(masqueraded(&one, Some(&node)), [NotLocal, Nothing]);
         let own = config(&of_node, &v4);
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(links.inside(Some(&node)), []);
         let all = ClientConfig {
             masquerade_all: true,
-            ..none
+            ..unset
         };
         assert_eq!(masqueraded(&all, None), [Masquerade::Everything; 2]);
     }

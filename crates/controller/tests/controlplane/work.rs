@@ -168,15 +168,8 @@ spec:
             let chosen = regarding.replace("involvedObject", "regarding");
             let chosen = format!("{chosen},reason=TopologyFallbackPanic");
             let count = "-o=jsonpath={.items[*].series.count}";
-            let events = [
-                "get",
-                "events.events.k8s.io",
-                "-n",
-                "default",
-                &chosen,
-                count,
-            ];
-            (ok(&events) == "2").then_some(())
+            let get = ["get", "events.events.k8s.io", "-n", "default"];
+            (ok(&[&get[..], &[&chosen, count]].concat()) == "2").then_some(())
         });
         report("map-n1", "[]");
         let chosen = regarding.replace("involvedObject", "regarding");
