@@ -32,7 +32,9 @@ impl ClientConfig<'_> {
             let configured = self.detected(node, family);
             match self.detect_local {
                 DetectLocal::ClusterCidr if configured.is_empty() => node_ranges(node, family),
-                _ => configured,
+                DetectLocal::ClusterCidr | DetectLocal::NodeCidr | DetectLocal::Links(_) => {
+                    configured
+                }
             }
         };
         FAMILIES.into_iter().flat_map(of_family).collect()
@@ -42,7 +44,9 @@ impl ClientConfig<'_> {
         let masquerade = |family| {
             let is_detected = match self.detect_local {
                 DetectLocal::Links(_) => true,
-                _ => !self.detected(node, family).is_empty(),
+                DetectLocal::ClusterCidr | DetectLocal::NodeCidr => {
+                    !self.detected(node, family).is_empty()
+                }
             };
             match (self.masquerade_all, is_detected) {
                 (true, _) => Masquerade::Everything,
@@ -64,7 +68,7 @@ impl ClientConfig<'_> {
         }
     }
 
-    /// KP-LM-06: a family with Services whose local pods are not known, although ranges are to say it.
+    /// KP-LM-06: a family that has Services and no range, if ranges recognize local pods.
     pub(super) fn warnings(&self, node: Option<&Node>, vips: &BTreeSet<IpAddr>) -> Vec<String> {
         let remedy = match self.detect_local {
             DetectLocal::ClusterCidr if self.cluster_cidrs.is_empty() => return Vec::new(),

@@ -82,7 +82,7 @@ impl AgentArgs {
     /// Applies one field; returns the reason if it is ignored.
     fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
         let text = leaf.text.trim();
-        if let Some(taken) = self.timeouts.take(&leaf.field, text) {
+        if let Some(taken) = self.host.take(&leaf.field, text) {
             return taken.map(|()| None);
         }
         let says_nothing = matches!(text, "" | "0" | "0s" | "false");
@@ -121,12 +121,12 @@ impl AgentArgs {
                     text.split(',').map(values::cidr).collect();
                 self.cluster_cidr = ranges?;
             }
-            "iptables.masqueradeAll" => self.masquerade_all = values::boolean(text)?,
+            "iptables.masqueradeAll" => self.clients.masquerade_all = values::boolean(text)?,
             "detectLocalMode"
             | "detectLocal.bridgeInterface"
-            | "detectLocal.interfaceNamePrefix" => self.detect_local.take(&leaf.field, text)?,
+            | "detectLocal.interfaceNamePrefix" => self.clients.take(&leaf.field, text)?,
             // kubeadm writes `false`, which has no effect: no ARP replies is the default here.
-            "ipvs.strictARP" => self.ipvs_strict_arp = Some(values::boolean(text)?),
+            "ipvs.strictARP" => self.host.ipvs_strict_arp = Some(values::boolean(text)?),
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field if field.starts_with("nodePortAddresses[") => {
                 return self.add_node_port_addresses(field, text);
@@ -297,7 +297,7 @@ mod tests {
     fn strict_arp_of_the_file_is_on_or_leaves_the_flag() {
         let strict = |flags: &[&str], text: &str| {
             let (args, _) = with(flags, &format!("ipvs: {{strictARP: {text}}}\n")).unwrap();
-            args.ipvs_strict_arp
+            args.host.ipvs_strict_arp
         };
         assert_eq!(strict(&[], "true"), Some(true));
         assert_eq!(strict(&[], "false"), None);
@@ -311,9 +311,9 @@ mod tests {
         let lines = "iptables: {masqueradeAll: true}\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: veth, bridgeInterface: cbr0}\n";
         let (args, unfollowed) = with(&["--detect-local-mode=NodeCIDR"], lines).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new());
-        assert!(args.masquerade_all);
+        assert!(args.clients.masquerade_all);
         let shown = |args: &AgentArgs| {
-            let detected = args.detect_local.get();
+            let detected = args.clients.detect_local();
             detected.map_or_else(|failure| failure.message(), |mode| format!("{mode:?}"))
         };
         assert_eq!(shown(&args), r#"Links(WithPrefix(LinkName("veth")))"#);
