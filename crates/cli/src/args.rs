@@ -4,13 +4,13 @@
 //! names with the same meaning are accepted as aliases.
 
 mod allow_lists;
-mod detect_local;
+mod clients;
 mod format;
+mod host;
 mod moment;
 mod origin;
 pub mod proxy_config;
 mod strict;
-mod timeouts;
 pub mod values;
 
 use std::path::PathBuf;
@@ -24,13 +24,13 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 pub use self::allow_lists::AllowListArgs;
-pub use self::detect_local::DetectLocalArgs;
+pub use self::clients::ClientArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
+pub use self::host::HostArgs;
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 use self::proxy_config::flags::ProxyFlags;
 pub use self::strict::{Reader, StrictArgs};
-pub use self::timeouts::TimeoutArgs;
 use self::values::{BindAddress, ListTrust, NodeSourceArg, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;
@@ -108,32 +108,10 @@ pub struct AgentArgs {
     pub cluster_cidr: Vec<topology_core::model::IpNetwork>,
 
     #[command(flatten)]
-    pub detect_local: DetectLocalArgs,
-
-    /// Masquerade every connection to a cluster IP.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
-    pub masquerade_all: bool,
-
-    /// ARP for Service addresses that are on no link of the node. Without the flag the node answers
-    /// no requests for them; `true` also keeps them out of its own requests; `false` lets it answer.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub ipvs_strict_arp: Option<bool>,
+    pub clients: ClientArgs,
 
     #[command(flatten)]
-    pub timeouts: TimeoutArgs,
+    pub host: HostArgs,
 
     /// Interval of comparing the whole kernel table with the desired state.
     #[arg(

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agent::agent_config::{AgentConfig, StrictArp};
+use agent::agent_config::AgentConfig;
 use agent::start::{self, AgentOptions};
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
@@ -100,15 +100,11 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
         cluster_cidrs: args.cluster_cidr.clone(),
-        detect_local: args.detect_local.get()?,
-        masquerade_all: args.masquerade_all,
-        strict_arp: match args.ipvs_strict_arp {
-            None => StrictArp::NoReplies,
-            Some(true) => StrictArp::NoRepliesAndOwnSender,
-            Some(false) => StrictArp::Off,
-        },
-        ipvs_timeouts: args.timeouts.ipvs(),
-        conntrack: args.timeouts.conntrack(args.config.is_some()),
+        detect_local: args.clients.detect_local()?,
+        masquerade_all: args.clients.masquerade_all,
+        strict_arp: args.host.strict_arp(),
+        ipvs_timeouts: args.host.ipvs(),
+        conntrack: args.host.conntrack(args.config.is_some()),
         node_port_addresses: args.service.node_port_addresses(),
         mark_mask: args.service.fwmark_mask,
         scheduler: args.service.scheduler,
@@ -140,12 +136,12 @@ pub(crate) fn configz(args: &AgentArgs) -> serde_json::Value {
             "mode": "ipvs",
             "hostnameOverride": args.node(),
             "clusterCIDR": args.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
-            "detectLocalMode": args.detect_local.mode(),
+            "detectLocalMode": args.clients.mode(),
             "detectLocal": {
-                "bridgeInterface": link(args.detect_local.pod_bridge_interface.as_ref()),
-                "interfaceNamePrefix": link(args.detect_local.pod_interface_name_prefix.as_ref()),
+                "bridgeInterface": link(args.clients.pod_bridge_interface.as_ref()),
+                "interfaceNamePrefix": link(args.clients.pod_interface_name_prefix.as_ref()),
             },
-            "iptables": {"masqueradeAll": args.masquerade_all},
+            "iptables": {"masqueradeAll": args.clients.masquerade_all},
             "nodePortAddresses": args.service.nodeport_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "healthzBindAddress": address(args.healthz_bind_address),
             "metricsBindAddress": address(args.metrics_bind_address),
@@ -156,7 +152,7 @@ pub(crate) fn configz(args: &AgentArgs) -> serde_json::Value {
             "ipvs": {
                 "scheduler": args.service.scheduler.name(),
                 "syncPeriod": seconds(args.check_period),
-                "strictARP": args.ipvs_strict_arp != Some(false),
+                "strictARP": args.host.ipvs_strict_arp != Some(false),
             },
         },
         "ipvs-topo": {

@@ -5,6 +5,7 @@
 
 mod conntrack;
 mod ipvs;
+mod setting;
 
 use std::fmt;
 use std::fs;
@@ -16,41 +17,7 @@ use crate::ownership::{SettingChange, SettingsRecord};
 
 pub use conntrack::{ConntrackSettings, ConntrackTimeouts, TableSize};
 pub(crate) use ipvs::{Needs, forwards_v6};
-
-/// A sysctl and the consequence of another value.
-#[derive(Debug, Clone, Copy)]
-struct Setting {
-    /// Path below `/proc/sys`.
-    file: &'static str,
-    value: Value,
-    /// The consequence of another value.
-    without: &'static str,
-}
-
-/// The desired value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
-    Exactly(u64),
-    /// A larger one may stay.
-    AtLeast(u64),
-}
-
-impl Value {
-    const fn number(self) -> u64 {
-        match self {
-            Self::Exactly(number) | Self::AtLeast(number) => number,
-        }
-    }
-
-    /// Whether the value of a file is as desired.
-    fn accepts(self, text: &str) -> bool {
-        let held: Option<u64> = text.parse().ok();
-        held.is_some_and(|held| match self {
-            Self::Exactly(number) => held == number,
-            Self::AtLeast(number) => held >= number,
-        })
-    }
-}
+use setting::Setting;
 
 /// A sysctl with another value that could not be changed.
 #[derive(Debug)]
@@ -149,12 +116,6 @@ impl Place<'_> {
         self.crash_point.record_writes(1);
         Ok(Some(change))
     }
-}
-
-/// Reads a number below `root`; `None` if there is none.
-pub(crate) fn read_number(root: &Path, file: &str) -> Option<u64> {
-    let text = fs::read_to_string(root.join(file)).ok()?;
-    text.trim().parse().ok()
 }
 
 /// Parses major and minor number of a release such as `6.12.57+deb13-cloud-amd64`.

@@ -32,7 +32,9 @@ impl ClientConfig<'_> {
             let configured = self.detected(node, family);
             match self.detect_local {
                 DetectLocal::ClusterCidr if configured.is_empty() => node_ranges(node, family),
-                DetectLocal::ClusterCidr | DetectLocal::NodeCidr | DetectLocal::Links(_) => configured,
+                DetectLocal::ClusterCidr | DetectLocal::NodeCidr | DetectLocal::Links(_) => {
+                    configured
+                }
             }
         };
         FAMILIES.into_iter().flat_map(of_family).collect()
@@ -66,7 +68,7 @@ impl ClientConfig<'_> {
         }
     }
 
-    /// KP-LM-06: a family with Services whose local pods are not known, although ranges are to say it.
+    /// KP-LM-06: a family that has Services and no range, if ranges recognize local pods.
     pub(super) fn warnings(&self, node: Option<&Node>, vips: &BTreeSet<IpAddr>) -> Vec<String> {
         let remedy = match self.detect_local {
             DetectLocal::ClusterCidr if self.cluster_cidrs.is_empty() => return Vec::new(),
@@ -167,8 +169,8 @@ mod tests {
         use Masquerade::{NotLocal, Nothing};
         let (node, v4) = (node(), ranges(&["10.244.0.0/16"]));
         let (cluster, of_node) = (DetectLocal::ClusterCidr, DetectLocal::NodeCidr);
-        let unset = config(&cluster, &[]);
-        assert_eq!(masqueraded(&unset, Some(&node)), [Nothing; 2]);
+        let none = config(&cluster, &[]);
+        assert_eq!(masqueraded(&none, Some(&node)), [Nothing; 2]);
         let one = config(&cluster, &v4);
         assert_eq!(masqueraded(&one, Some(&node)), [NotLocal, Nothing]);
         let own = config(&of_node, &v4);
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(links.inside(Some(&node)), []);
         let all = ClientConfig {
             masquerade_all: true,
-            ..unset
+            ..none
         };
         assert_eq!(masqueraded(&all, None), [Masquerade::Everything; 2]);
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use topology_core::model::{Protocol, parse_range};
 
 use super::diff::diff;
+use super::elements::transactions;
 use super::observe::ObservedTable;
 use super::sets::MARKED;
 use super::*;
@@ -56,7 +57,6 @@ fn full() -> DesiredTables {
         .with(&INSIDE, inside.map(Element::Range))
         .with(&DROP_OUTSIDE, [listener("203.0.113.8")])
         .with(&FIREWALLED, [listener(vip)])
-        .with(&HEALTH, [listener("203.0.113.10")])
         .with(
             &SOURCE_RANGES,
             ["198.51.100.0/24", "198.51.100.7/32", "0.0.0.0/0"]
@@ -407,7 +407,7 @@ fn d2_without_the_rules_for_arp_there_is_no_table_and_elements_are_not_sent_to_i
     let vip = Element::Address("203.0.113.9".parse().unwrap());
     let delta = added(&[(&VIPS, vip)]);
     let messages = |held: &DesiredTables| -> Vec<u32> {
-        let transactions = elements::transactions(held, &delta);
+        let transactions = transactions(held, &delta);
         transactions.map(|each| each.unwrap().count()).collect()
     };
     assert_eq!((messages(&full()), messages(&tables)), (vec![2], vec![1]));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Setting, Value, read_number};
+use super::setting::{DesiredValue, Setting, read_number};
 
 /// Settings of connection tracking. `None` leaves a sysctl as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,14 +45,14 @@ const NOT_AS_CONFIGURED: &str = "connections are forgotten at another time than 
 impl ConntrackSettings {
     pub(super) fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
         let size = self.table.map(|size| match size {
-            TableSize::AtLeast(size) => Value::AtLeast(size),
-            TableSize::Exactly(size) => Value::Exactly(size),
+            TableSize::AtLeast(size) => DesiredValue::AtLeast(size),
+            TableSize::Exactly(size) => DesiredValue::Exactly(size),
         });
-        let exactly = |value: Option<u64>| value.map(Value::Exactly);
-        let liberal = self.tcp_be_liberal.then_some(Value::Exactly(1));
+        let exactly = |value: Option<u64>| value.map(DesiredValue::Exactly);
+        let liberal = self.tcp_be_liberal.then_some(DesiredValue::Exactly(1));
         // Chains of four entries are kube-proxy's measure (KP-SC-10). It writes the module's parameter in /sys, which is
         // read-only in pods; the kernel has had the sysctl since 4.8.
-        let buckets = size.map(|size| Value::AtLeast(size.number() / 4));
+        let buckets = size.map(|size| DesiredValue::AtLeast(size.number() / 4));
         let rows = [
             (
                 "net/netfilter/nf_conntrack_max",

@@ -5,9 +5,9 @@
 use std::fmt;
 use std::path::Path;
 
-use super::{Setting, Value, read_number};
+use super::setting::{DesiredValue, Setting, read_number};
 
-const ON: Value = Value::Exactly(1);
+const ON: DesiredValue = DesiredValue::Exactly(1);
 
 const ALWAYS: [Setting; 4] = [
     Setting {
@@ -36,7 +36,7 @@ const ALWAYS: [Setting; 4] = [
 /// and before 4.1 the sysctl does not exist (kubernetes/kubernetes#81775, #93297).
 const CONN_REUSE: Setting = Setting {
     file: "net/ipv4/vs/conn_reuse_mode",
-    value: Value::Exactly(0),
+    value: DesiredValue::Exactly(0),
     without: "connections that reuse a port wait a second (kernel older than 5.9)",
 };
 
@@ -53,7 +53,7 @@ const SLOPPY_TCP: Setting = Setting {
 /// (`arp_solicit` in `net/ipv4/arp.c`): the neighbour then sends traffic for that Service address to this node.
 const ANNOUNCE_OWN: Setting = Setting {
     file: "net/ipv4/conf/all/arp_announce",
-    value: Value::Exactly(2),
+    value: DesiredValue::Exactly(2),
     without: "neighbours of this node may send traffic for Service addresses to it instead of the announcing node",
 };
 

@@ -1,5 +1,6 @@
 //! Tests on a folder that stands for `/proc/sys`.
 
+use super::setting::read_number;
 use super::*;
 use crate::ownership::SavedSettings;
 

@@ -113,7 +113,7 @@ fn the_node_port_addresses_of_the_file_replace_those_of_the_flag() {
 fn strict_arp_of_the_file_is_on_or_leaves_the_flag() {
     let strict = |flags: &[&str], text: &str| {
         let (args, _) = with(flags, &format!("ipvs: {{strictARP: {text}}}\n")).unwrap();
-        args.ipvs_strict_arp
+        args.host.ipvs_strict_arp
     };
     assert_eq!(strict(&[], "true"), Some(true));
     assert_eq!(strict(&[], "false"), None);
@@ -127,9 +127,9 @@ fn masquerading_and_the_detection_of_local_pods_are_those_of_the_file() {
     let lines = "iptables: {masqueradeAll: true}\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: veth, bridgeInterface: cbr0}\n";
     let (args, unfollowed) = with(&["--detect-local-mode=NodeCIDR"], lines).unwrap();
     assert_eq!(unfollowed, Vec::<String>::new());
-    assert!(args.masquerade_all);
+    assert!(args.clients.masquerade_all);
     let shown = |args: &AgentArgs| {
-        let detected = args.detect_local.get();
+        let detected = args.clients.detect_local();
         detected.map_or_else(|failure| failure.message(), |mode| format!("{mode:?}"))
     };
     assert_eq!(shown(&args), r#"Links(WithPrefix(LinkName("veth")))"#);
@@ -148,9 +148,9 @@ fn timeouts_and_the_connection_tracking_table_are_those_of_the_file() {
     let lines = "ipvs: {udpTimeout: 1m, tcpTimeout: 0s}\nconntrack: {maxPerCore: 0, min: null, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: null, tcpBeLiberal: true}\n";
     let (args, unfollowed) = with(&[], lines).unwrap();
     assert_eq!(unfollowed, Vec::<String>::new());
-    let ipvs = args.timeouts.ipvs();
+    let ipvs = args.host.ipvs();
     assert_eq!((ipvs.tcp, ipvs.udp), (None, Some(60)));
-    let conntrack = args.timeouts.conntrack(true);
+    let conntrack = args.host.conntrack(true);
     assert_eq!((conntrack.table, conntrack.tcp_established), (None, None));
     assert_eq!(conntrack.tcp_close_wait, Some(3_600));
     assert!(conntrack.tcp_be_liberal);

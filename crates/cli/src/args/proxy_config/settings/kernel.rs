@@ -66,6 +66,6 @@ pub(super) fn timeout(
     args: &mut AgentArgs,
     given: &GivenValue,
 ) -> Result<Option<&'static str>, String> {
-    args.timeouts.take(&given.field, &given.text)?;
+    args.host.take(&given.field, &given.text)?;
     Ok(None)
 }

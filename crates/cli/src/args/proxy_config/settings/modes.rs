@@ -43,7 +43,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--ipvs-strict-arp`; in the file `false` has no effect, because kubeadm writes it in every file",
         |args, given| {
-            args.ipvs_strict_arp = Some(value::switch(&given.text)?);
+            args.host.ipvs_strict_arp = Some(value::switch(&given.text)?);
             Ok(None)
         },
     ),
@@ -70,7 +70,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--masquerade-all`",
         |args, given| {
-            args.masquerade_all = value::switch(&given.text)?;
+            args.clients.masquerade_all = value::switch(&given.text)?;
             Ok(None)
         },
     ),

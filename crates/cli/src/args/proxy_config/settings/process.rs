@@ -217,7 +217,7 @@ fn hostname_override(
 }
 
 fn detect_local(args: &mut AgentArgs, given: &GivenValue) -> Result<Option<&'static str>, String> {
-    args.detect_local.take(&given.field, &given.text)?;
+    args.clients.take(&given.field, &given.text)?;
     Ok(None)
 }
 

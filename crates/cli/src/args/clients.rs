@@ -1,4 +1,4 @@
-//! `--detect-local-mode` and its names of links, as in kube-proxy (KP-CF-30, KP-CF-31).
+//! How clients are recognized and masqueraded, as in kube-proxy (KP-CF-23, KP-CF-30, KP-CF-31).
 
 use agent::agent_config::DetectLocal;
 use clap::{Args, ValueEnum};
@@ -24,7 +24,7 @@ pub enum DetectLocalMode {
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
-pub struct DetectLocalArgs {
+pub struct ClientArgs {
     /// How packets of this node's pods are recognized: other connections to cluster IPs are
     /// masqueraded.
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
@@ -38,12 +38,25 @@ pub struct DetectLocalArgs {
     /// `InterfaceNamePrefix`.
     #[arg(long, value_name = "PREFIX")]
     pub pod_interface_name_prefix: Option<LinkName>,
+
+    /// Masquerade every connection to a cluster IP.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub masquerade_all: bool,
 }
 
-impl DetectLocalArgs {
+impl ClientArgs {
+    /// The mode with its name.
+    ///
     /// # Errors
     /// The name that the mode needs is missing.
-    pub fn get(&self) -> Result<DetectLocal, Failure> {
+    pub fn detect_local(&self) -> Result<DetectLocal, Failure> {
         let needs = |name: &Option<LinkName>, mode: &str, flag: &str, field: &str| {
             name.clone().ok_or_else(|| {
                 let field = format!("detectLocal.{field} in the file of --config");

@@ -1,6 +1,7 @@
-//! Timeouts of connections and the size of the connection tracking table, as in kube-proxy (KP-CF-29, KP-CF-35 to
-//! KP-CF-38).
+//! Settings of the host: timeouts of connections, the table of connection tracking, and ARP, as in kube-proxy (KP-CF-28,
+//! KP-CF-29, KP-CF-35 to KP-CF-38).
 
+use agent::agent_config::StrictArp;
 use clap::Args;
 use dataplane::ipvs::IpvsTimeouts;
 use dataplane::sysctl::{ConntrackSettings, TableSize};
@@ -15,7 +16,18 @@ const TCP_ESTABLISHED: u64 = 24 * 60 * 60;
 const TCP_CLOSE_WAIT: u64 = 60 * 60;
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
-pub struct TimeoutArgs {
+pub struct HostArgs {
+    /// ARP for Service addresses that are on no link of the node. Without the flag the node answers
+    /// no requests for them; `true` also keeps them out of its own requests; `false` lets it answer.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub ipvs_strict_arp: Option<bool>,
+
     /// The timeout of IPVS for idle TCP connections; 0 keeps the kernel's.
     #[arg(long, value_name = "DURATION")]
     pub ipvs_tcp_timeout: Option<Timeout>,
@@ -67,7 +79,16 @@ pub struct TimeoutArgs {
     pub conntrack_udp_timeout_stream: Option<Timeout>,
 }
 
-impl TimeoutArgs {
+impl HostArgs {
+    /// What the node does about ARP.
+    pub const fn strict_arp(&self) -> StrictArp {
+        match self.ipvs_strict_arp {
+            None => StrictArp::NoReplies,
+            Some(true) => StrictArp::NoRepliesAndOwnSender,
+            Some(false) => StrictArp::Off,
+        }
+    }
+
     /// The timeouts of IPVS.
     pub fn ipvs(&self) -> IpvsTimeouts {
         let seconds = |timeout: Option<Timeout>| {
@@ -156,10 +177,10 @@ mod tests {
     #[test]
     fn kp_cf_35_the_table_has_kube_proxys_size_with_its_file_and_the_given_one_otherwise() {
         let table = |per_core: Option<u64>, min: Option<u64>, has_file: bool| {
-            let args = TimeoutArgs {
+            let args = HostArgs {
                 conntrack_max_per_core: per_core,
                 conntrack_min: min,
-                ..TimeoutArgs::default()
+                ..HostArgs::default()
             };
             args.table(has_file, 8)
         };
@@ -175,7 +196,7 @@ mod tests {
 
     #[test]
     fn kp_cf_36_defaults_of_timeouts_apply_only_with_a_file_and_0_keeps_a_timeout() {
-        let mut args = TimeoutArgs::default();
+        let mut args = HostArgs::default();
         assert_eq!(args.conntrack(false), ConntrackSettings::default());
         let settings = args.conntrack(true);
         assert_eq!(settings.tcp_established, Some(86_400));
