@@ -7,6 +7,10 @@
 
 #[path = "controlplane/kube_proxy/differences.rs"]
 mod differences;
+#[path = "kernel/packets/page.rs"]
+mod packets;
+#[path = "kernel/packets/rules.rs"]
+mod rules;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,7 +110,10 @@ fn every_yaml_block_is_read_without_a_warning() {
 /// With `WRITE_PAGES=1` in the environment the test writes the pages.
 #[test]
 fn the_pages_that_tests_define_are_up_to_date() {
-    for (name, page) in [("docs/differences.md", differences::page())] {
+    for (name, page) in [
+        ("docs/differences.md", differences::page()),
+        ("docs/packets.md", packets::page()),
+    ] {
         let path = root().join(name);
         if std::env::var_os("WRITE_PAGES").is_some() {
             fs::write(&path, &page).unwrap();

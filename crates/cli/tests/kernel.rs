@@ -40,6 +40,8 @@ mod masquerade;
 mod nftables;
 #[path = "kernel/one_kernel.rs"]
 mod one_kernel;
+#[path = "kernel/packets.rs"]
+mod packets;
 #[path = "kernel/sctp.rs"]
 mod sctp;
 #[path = "kernel/services.rs"]

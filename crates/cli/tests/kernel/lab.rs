@@ -214,18 +214,35 @@ impl Lab {
                 route add {v6}/128 dev pod{number}"
             ),
         );
+        inside_pod(netns, *v4, *v6);
+        place
+    }
+
+    /// A pod of another node, behind the outside host: `10.244.2.1`, `fd00:10:244:2::1` and so on.
+    pub(crate) fn pod_elsewhere(&mut self, number: u8) -> Place {
+        let outside = self.outside().to_owned();
+        let place = Place {
+            netns: self.namespace(&format!("elsewhere{number}")),
+            v4: format!("10.244.2.{number}").parse().unwrap(),
+            v6: format!("fd00:10:244:2::{number:x}").parse().unwrap(),
+        };
+        let Place { netns, v4, v6 } = &place;
+        sh(&format!(
+            "ip netns exec {outside} sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
+        ));
+        // The node sends such packets by its default route.
         ip(
-            &["-n", netns],
+            &["-n", &outside],
             &format!(
-                "link set lo up
-                addr add {v4}/32 dev eth0
-                addr add {v6}/128 dev eth0 nodad
-                link set eth0 up
-                route add {GATEWAY_V4}/32 dev eth0
-                route add default via {GATEWAY_V4} dev eth0
-                route add default via {GATEWAY_V6} dev eth0"
+                "link add pod{number} type veth peer name eth0 netns {netns}
+                addr add {GATEWAY_V4}/32 dev pod{number}
+                addr add {GATEWAY_V6}/128 dev pod{number} nodad
+                link set pod{number} up
+                route add {v4}/32 dev pod{number}
+                route add {v6}/128 dev pod{number}"
             ),
         );
+        inside_pod(netns, *v4, *v6);
         place
     }
 
@@ -236,6 +253,22 @@ impl Lab {
         self.namespaces.push(name.clone());
         name
     }
+}
+
+/// Configures the namespace of a pod.
+fn inside_pod(netns: &str, v4: IpAddr, v6: IpAddr) {
+    ip(
+        &["-n", netns],
+        &format!(
+            "link set lo up
+            addr add {v4}/32 dev eth0
+            addr add {v6}/128 dev eth0 nodad
+            link set eth0 up
+            route add {GATEWAY_V4}/32 dev eth0
+            route add default via {GATEWAY_V4} dev eth0
+            route add default via {GATEWAY_V6} dev eth0"
+        ),
+    );
 }
 
 impl Drop for Lab {
