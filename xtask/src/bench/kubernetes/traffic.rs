@@ -250,7 +250,7 @@ mod tests {
                 "1.25 ms", "2.50 ms", "2.00", "0.62 ms", "0.50", "1.00 ms", "0.50 ms"
             ]
         );
-        assert!(text.contains("| traffic, 10,000 LoadBalancer Services |"));
+        assert!(text.starts_with("| traffic, 10,000 LoadBalancer Services "));
         assert!(
             !missed(&readings)
                 .iter()
