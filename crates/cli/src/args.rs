@@ -103,10 +103,6 @@ pub struct AgentArgs {
     #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = values::node_ip)]
     pub node_ip: Vec<std::net::IpAddr>,
 
-    /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
-    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
-    pub cluster_cidr: Vec<topology_core::model::IpNetwork>,
-
     #[command(flatten)]
     pub clients: ClientArgs,
 

@@ -99,7 +99,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
         mapped: args.origin.cluster.is_none() && args.node_source == NodeSourceArg::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
-        cluster_cidrs: args.cluster_cidr.clone(),
+        cluster_cidrs: args.clients.cluster_cidr.clone(),
         detect_local: args.clients.detect_local()?,
         masquerade_all: args.clients.masquerade_all,
         strict_arp: args.host.strict_arp(),
@@ -135,7 +135,7 @@ pub(crate) fn configz(args: &AgentArgs) -> serde_json::Value {
             "kind": "KubeProxyConfiguration",
             "mode": "ipvs",
             "hostnameOverride": args.node(),
-            "clusterCIDR": args.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+            "clusterCIDR": args.clients.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
             "detectLocalMode": args.clients.mode(),
             "detectLocal": {
                 "bridgeInterface": link(args.clients.pod_bridge_interface.as_ref()),

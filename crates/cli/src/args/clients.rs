@@ -3,7 +3,9 @@
 use agent::agent_config::DetectLocal;
 use clap::{Args, ValueEnum};
 use dataplane::nftables::{LinkName, Links};
+use topology_core::model::IpNetwork;
 
+use super::values;
 use crate::exit::Failure;
 
 /// How packets of this node's pods are recognized.
@@ -25,6 +27,10 @@ pub enum DetectLocalMode {
 
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ClientArgs {
+    /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
+    pub cluster_cidr: Vec<IpNetwork>,
+
     /// How packets of this node's pods are recognized: other connections to cluster IPs are
     /// masqueraded.
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]

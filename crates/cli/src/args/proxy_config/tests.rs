@@ -459,7 +459,7 @@ fn a_value_that_kube_proxy_refuses_is_refused() {
     let (args, unfollowed) = with(&[], lines).unwrap();
     assert_eq!(unfollowed, Vec::<String>::new());
     assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
-    assert_eq!(args.cluster_cidr[0].to_string(), "10.0.0.0/8");
+    assert_eq!(args.clients.cluster_cidr[0].to_string(), "10.0.0.0/8");
 }
 
 /// KP-HC-20

@@ -148,7 +148,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Ranges,
         "`--cluster-cidr`",
         |args, given| {
-            args.cluster_cidr = value::ranges(&given.text)?;
+            args.clients.cluster_cidr = value::ranges(&given.text)?;
             Ok(None)
         },
     ),
