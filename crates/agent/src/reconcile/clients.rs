@@ -169,8 +169,8 @@ mod tests {
         use Masquerade::{NotLocal, Nothing};
         let (node, v4) = (node(), ranges(&["10.244.0.0/16"]));
         let (cluster, of_node) = (DetectLocal::ClusterCidr, DetectLocal::NodeCidr);
-        let none = config(&cluster, &[]);
-        assert_eq!(masqueraded(&none, Some(&node)), [Nothing; 2]);
+        let unset = config(&cluster, &[]);
+        assert_eq!(masqueraded(&unset, Some(&node)), [Nothing; 2]);
         let one = config(&cluster, &v4);
         assert_eq!(masqueraded(&one, Some(&node)), [NotLocal, Nothing]);
         let own = config(&of_node, &v4);
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(links.inside(Some(&node)), []);
         let all = ClientConfig {
             masquerade_all: true,
-            ..none
+            ..unset
         };
         assert_eq!(masqueraded(&all, None), [Masquerade::Everything; 2]);
     }

@@ -1,4 +1,4 @@
-//! TestEndpointSlice... and traffic policies: which endpoints are real servers of the cluster IP,
+//! Endpoint slices and traffic policies: which endpoints are real servers of the cluster IP,
 //! and of the address for outside clients.
 
 use crate::objects::{rendered, service, slice};

@@ -1,4 +1,4 @@
-//! TestNodePort..., TestLoadBalancer... and their like: which addresses have a virtual server, and
+//! Node ports, load balancers and the other frontends: which addresses have a virtual server, and
 //! with which endpoints.
 
 use crate::objects::{NODES, rendered, rendered_with, service, slice, table};

@@ -198,6 +198,8 @@ fn service(policy: Policy) -> String {
         ingress: &vips(policy),
         local: is_local,
         ranges: &[],
+        external_ips: &[],
+        health_port: 0,
     };
     external.yaml(&service)
 }
