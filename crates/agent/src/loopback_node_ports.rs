@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::service_ports::{Place, ServicePorts};
+use crate::service_ports::{LoopbackPorts, Place};
 
 /// Concurrent connections of all ports. Each has two sockets. Further clients wait.
 const MAX_CONNECTIONS: usize = 8_192;
@@ -26,9 +26,6 @@ const RETRY: Duration = Duration::from_millis(100);
 /// How long a connection is idle before the kernel asks whether its other end is still there. Less than the 15 minutes
 /// after which IPVS forgets an idle connection.
 const KEEPALIVE: Duration = Duration::from_secs(60);
-
-/// The loopback sockets of all Services, each with the address at which the node itself reaches the Service.
-pub(crate) type LoopbackPorts = ServicePorts<SocketAddr>;
 
 /// Serves the ports until the task is dropped.
 pub(crate) async fn serve(ports: LoopbackPorts) {

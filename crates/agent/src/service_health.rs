@@ -15,14 +15,11 @@ use topology_core::model::Family;
 use self::answer::router;
 use self::proxy_health::ProxyHealth;
 use crate::health::HealthSource;
-use crate::service_ports::ServicePorts;
+use crate::service_ports::HealthPorts;
 
 /// Concurrent connections of all ports. A client that opens connections to many ports and sends nothing loses the oldest
 /// ones, and costs this many file descriptors.
 const MAX_CONNECTIONS: usize = 1_024;
-
-/// The health check ports of all Services, with the number of local endpoints.
-pub(crate) type HealthPorts = ServicePorts<usize>;
 
 /// Answers on the ports until the task is dropped. `source` provides the state of the proxy.
 pub(crate) async fn serve<S: HealthSource>(ports: HealthPorts, source: S) {

@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use topology_core::model::ObjectName;
 
-use self::listeners::Listeners;
+pub(crate) use self::listeners::Place;
+use self::listeners::{Listeners, RETRY};
 
-/// Pause before ports that cannot be opened are tried again.
-const RETRY: Duration = Duration::from_secs(5);
+/// The health check node ports, with the number of local endpoints.
+pub(crate) type HealthPorts = ServicePorts<usize>;
 
-/// A port of a Service.
-pub(crate) type Place = (ObjectName, SocketAddr);
+/// The loopback sockets of node ports, with the address at which the node itself reaches the Service.
+pub(crate) type LoopbackPorts = ServicePorts<SocketAddr>;
 
 /// The ports of all Services, each with a value of the type `T`. Clones share them. A change costs as much as the change.
 #[derive(Debug)]

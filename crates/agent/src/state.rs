@@ -18,9 +18,8 @@ use crate::agent_status::DecisionSummary;
 
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
-use crate::loopback_node_ports::LoopbackPorts;
 use crate::node_warning::NodeWarning;
-use crate::service_health::HealthPorts;
+use crate::service_ports::{HealthPorts, LoopbackPorts};
 use agent_api::explain::ExplainInput;
 
 /// The loop's published values. Reading them is cheap and never waits for the loop.

@@ -12,18 +12,9 @@ use topology_core::model::{
 use topology_core::snapshot::FrontendKey;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::desired::DesiredService;
+use super::desired::{AgentPorts, DesiredService};
 use super::reconciler::Reconciler;
 use crate::service_health;
-
-/// The desired ports of one Service.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct AgentPorts {
-    /// Where load balancers ask, with the number of local endpoints.
-    pub(crate) health: BTreeMap<SocketAddr, usize>,
-    /// The loopback sockets of TCP node ports, with the cluster IP and port that the node itself connects to.
-    pub(crate) loopback: BTreeMap<SocketAddr, SocketAddr>,
-}
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The ports for a Service with these virtual servers.

@@ -4,14 +4,12 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use dataplane::nftables::{ElementDelta, SetElement};
 use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
-
-use super::agent_ports::AgentPorts;
 
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +30,15 @@ pub(crate) struct DesiredService {
     pub(crate) endpoints: usize,
     /// The families and traffic policies (`internal` or `external`) that are Local and have no usable endpoint here.
     pub(crate) without_local: BTreeSet<(&'static str, &'static str)>,
+}
+
+/// The ports that the agent itself opens for one Service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AgentPorts {
+    /// Where load balancers ask, with the number of local endpoints.
+    pub(crate) health: BTreeMap<SocketAddr, usize>,
+    /// The loopback sockets of TCP node ports, with the cluster IP and port that the node itself connects to.
+    pub(crate) loopback: BTreeMap<SocketAddr, SocketAddr>,
 }
 
 /// The desired state of all Services, with totals.

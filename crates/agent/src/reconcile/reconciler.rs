@@ -31,9 +31,8 @@ use super::startup::Startup;
 use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
-use crate::loopback_node_ports::LoopbackPorts;
 use crate::metrics::Metrics;
-use crate::service_health::HealthPorts;
+use crate::service_ports::{HealthPorts, LoopbackPorts};
 use crate::state::Pulse;
 
 /// An item that is retried or checked at a time.

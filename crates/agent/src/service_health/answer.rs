@@ -8,10 +8,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use topology_core::model::ObjectName;
 
-use super::HealthPorts;
 use super::proxy_health::ProxyHealth;
 use crate::health::HealthSource;
-use crate::service_ports::Place;
+use crate::service_ports::{HealthPorts, Place};
 
 /// Load balancers may give a node as many connections as it has endpoints.
 const WEIGHT: &str = "x-load-balancing-endpoint-weight";

@@ -3,12 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinError, JoinSet, yield_now};
 use topology_core::model::ObjectName;
 
-use super::{Place, RETRY};
+/// Pause before ports that cannot be opened are tried again.
+pub(super) const RETRY: Duration = Duration::from_secs(5);
+
+/// A port of a Service.
+pub(crate) type Place = (ObjectName, SocketAddr);
 
 /// Most ports that are named in warnings; the rest are counted.
 const MAX_FAILURES: usize = 20;
