@@ -19,6 +19,7 @@ use std::path::Path;
 use cluster::source::{Leaf, leaves};
 
 pub use self::document::page;
+use self::flags::ProxyFlags;
 use self::setting::ProxySetting;
 use self::value::GivenValue;
 use super::AgentArgs;
@@ -39,9 +40,8 @@ impl AgentArgs {
     /// A value is invalid, the file cannot be read or is not a `KubeProxyConfiguration`, or the
     /// node has no name.
     pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
-        let flags = self.proxy_flags.values().into_iter();
-        let flags = flags.map(|(setting, given)| (Some(setting), given));
-        let mut unfollowed = self.take_all(flags.collect(), Failure::input)?;
+        let flags = flagged(&self.proxy_flags);
+        let mut unfollowed = self.take_all(flags, Failure::input)?;
         if let Some(path) = self.config.clone() {
             let values = file(&path)?;
             sync_periods(&values).map_err(at_flag)?;
@@ -74,6 +74,37 @@ impl AgentArgs {
         }
         Ok(unfollowed)
     }
+}
+
+/// The values of the flags, in the order of the table.
+fn flagged(flags: &ProxyFlags) -> Vec<Given> {
+    let given = settings::all().filter_map(|setting| {
+        let text = flags.get(setting.flag)?;
+        Some(split(setting, text))
+    });
+    given.flatten().collect()
+}
+
+/// A list has a value for each item.
+fn split(setting: &'static ProxySetting, text: &str) -> Vec<Given> {
+    let one = |field: String, text: &str| {
+        let place = format!("--{}", setting.flag);
+        (Some(setting), GivenValue::new(place, field, text, true))
+    };
+    let items = || text.split(',').filter(|item| !item.is_empty());
+    if let Some(map) = setting.field.strip_suffix('*') {
+        let pairs = items().map(|item| item.split_once('=').unwrap_or((item, "")));
+        return pairs
+            .map(|(key, text)| one(format!("{map}{key}"), text))
+            .collect();
+    }
+    if let Some(list) = setting.field.strip_suffix("[]") {
+        let numbered = items().enumerate();
+        return numbered
+            .map(|(index, item)| one(format!("{list}[{index}]"), item))
+            .collect();
+    }
+    vec![one(setting.field.to_owned(), text)]
 }
 
 /// The values of the file.

@@ -1,45 +1,42 @@
-//! kube-proxy's flags that the agent does not have itself, from the table of settings. They are
-//! hidden in `--help`, because docs/kube-proxy-settings.md lists them.
+//! kube-proxy's flags that the agent does not have itself. They are hidden in `--help`, because
+//! docs/kube-proxy-settings.md lists them.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::setting::{ProxySetting, SettingEffect};
-use super::settings;
-use super::value::{GivenValue, ValueKind};
+/// One flag a line; behind it `switch` if it needs no value, `native` if clap adds it.
+const FLAGS: &str = include_str!("flags.txt");
 
-/// The flags on the command line, in the order of the table.
+/// The flags on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxyFlags(Vec<(&'static str, String)>);
 
-impl ProxyFlags {
-    /// Each value with its setting; a list has several.
-    pub(super) fn values(&self) -> Vec<(&'static ProxySetting, GivenValue)> {
-        let named = |flag: &str| settings::all().find(|setting| setting.flag == flag);
-        let given = self.0.iter();
-        let given = given.filter_map(|(flag, text)| Some((named(flag)?, text)));
-        given
-            .flat_map(|(setting, text)| split(setting, text))
-            .collect()
-    }
+/// A flag of kube-proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ProxyFlag {
+    pub(super) name: &'static str,
+    /// `--flag` alone is true, as in Go.
+    pub(super) is_switch: bool,
+    is_native: bool,
 }
 
-fn split(setting: &'static ProxySetting, text: &str) -> Vec<(&'static ProxySetting, GivenValue)> {
-    let place = || format!("--{}", setting.flag);
-    let one = |field: String, text: &str| (setting, GivenValue::new(place(), field, text, true));
-    let items = || text.split(',').filter(|item| !item.is_empty());
-    if let Some(map) = setting.field.strip_suffix('*') {
-        let pairs = items().map(|item| item.split_once('=').unwrap_or((item, "")));
-        return pairs
-            .map(|(key, text)| one(format!("{map}{key}"), text))
-            .collect();
+pub(super) fn all() -> impl Iterator<Item = ProxyFlag> {
+    let lines = FLAGS.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        let (name, kind) = line.split_once(' ').unwrap_or((line, ""));
+        ProxyFlag {
+            name,
+            is_switch: kind == "switch",
+            is_native: kind == "native",
+        }
+    })
+}
+
+impl ProxyFlags {
+    /// The value of a flag.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let given = self.0.iter().find(|(given, _)| *given == name);
+        given.map(|(_, text)| text.as_str())
     }
-    if let Some(list) = setting.field.strip_suffix("[]") {
-        let numbered = items().enumerate();
-        return numbered
-            .map(|(index, item)| one(format!("{list}[{index}]"), item))
-            .collect();
-    }
-    vec![one(setting.field.to_owned(), text)]
 }
 
 impl Args for ProxyFlags {
@@ -51,10 +48,7 @@ impl Args for ProxyFlags {
                 arg.get_long() == Some(flag) || aliases.any(|alias| alias == flag)
             })
         };
-        let missing = settings::all().filter(|setting| {
-            let is_native = matches!(setting.effect, SettingEffect::Native);
-            !setting.flag.is_empty() && !is_native && !has(&command, setting.flag)
-        });
+        let missing = all().filter(|flag| !flag.is_native && !has(&command, flag.name));
         let missing: Vec<Arg> = missing.map(argument).collect();
         command.args(missing)
     }
@@ -64,14 +58,13 @@ impl Args for ProxyFlags {
     }
 }
 
-fn argument(setting: &'static ProxySetting) -> Arg {
-    let argument = Arg::new(setting.flag)
-        .long(setting.flag)
+fn argument(flag: ProxyFlag) -> Arg {
+    let argument = Arg::new(flag.name)
+        .long(flag.name)
         .action(ArgAction::Set)
         .allow_hyphen_values(true)
         .hide(true);
-    if setting.values == ValueKind::Switch && !setting.field.ends_with('*') {
-        // As in Go, `--flag` alone is true.
+    if flag.is_switch {
         return argument
             .num_args(0..=1)
             .require_equals(true)
@@ -88,9 +81,9 @@ impl FromArgMatches for ProxyFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        let given = settings::all().filter_map(|setting| {
-            let text = matches.try_get_one::<String>(setting.flag).ok()??;
-            Some((setting.flag, text.clone()))
+        let given = all().filter_map(|flag| {
+            let text = matches.try_get_one::<String>(flag.name).ok()??;
+            Some((flag.name, text.clone()))
         });
         self.0 = given.collect();
         Ok(())

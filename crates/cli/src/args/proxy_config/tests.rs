@@ -201,7 +201,7 @@ fn an_invalid_field_is_refused_with_its_place() {
 }
 
 /// The arguments after these flags, and the lines about ignored flags; or the error.
-fn flagged(flags: &[&str]) -> Result<(AgentArgs, Vec<String>), String> {
+fn with_flags(flags: &[&str]) -> Result<(AgentArgs, Vec<String>), String> {
     let words = ["ipvs-topo", "agent", "--node-name=n1"];
     let cli = Cli::try_parse_from(words.iter().chain(flags)).map_err(|error| error.to_string())?;
     let Command::Agent(mut args) = cli.command else {
@@ -254,20 +254,22 @@ fn the_table_has_every_field_of_kube_proxy_and_no_other() {
 }
 
 /// KP-CF-10 to KP-CF-42
-const FLAGS: &str = include_str!("flags.txt");
-
 #[test]
 fn every_flag_of_kube_proxy_is_accepted_or_refused_with_a_remedy() {
-    let of_kube_proxy: BTreeSet<&str> = FLAGS
-        .lines()
-        .filter(|line| !line.starts_with('#'))
+    let of_kube_proxy: BTreeSet<(&str, bool)> = flags::all()
+        .map(|flag| (flag.name, flag.is_switch))
         .collect();
     let named = settings::all().filter(|setting| !setting.flag.is_empty());
-    let of_table: BTreeSet<&str> = named.map(|setting| setting.flag).collect();
+    let is_switch = |setting: &ProxySetting| {
+        setting.values == value::ValueKind::Switch && !setting.field.ends_with('*')
+    };
+    let of_table: BTreeSet<(&str, bool)> = named
+        .map(|setting| (setting.flag, is_switch(setting)))
+        .collect();
     assert_eq!(of_table, of_kube_proxy);
     let cli = Cli::command();
     let agent = cli.find_subcommand("agent").unwrap();
-    for flag in of_kube_proxy {
+    for (flag, _) in of_kube_proxy {
         let mut known = agent.get_arguments().flat_map(|arg| {
             let aliases = arg.get_all_aliases().unwrap_or_default();
             arg.get_long().into_iter().chain(aliases)
@@ -334,16 +336,16 @@ fn a_flag_does_what_its_field_does() {
         ),
     ];
     for (flags, lines) in cases {
-        let (mut by_flag, unfollowed) = flagged(flags).unwrap();
+        let (mut by_flag, unfollowed) = with_flags(flags).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new(), "{flags:?}");
         let (mut by_file, unfollowed) = with(&[], lines).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new(), "{lines}");
-        by_flag.proxy_flags = flags::ProxyFlags::default();
+        by_flag.proxy_flags = ProxyFlags::default();
         by_file.config = None;
         // `rr` alone differs: the agent's own option allows it.
         assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
     }
-    let (args, _) = flagged(&["--oom-score-adj=-500", "-v=6"]).unwrap();
+    let (args, _) = with_flags(&["--oom-score-adj=-500", "-v=6"]).unwrap();
     assert_eq!((args.oom_score_adj, &*args.verbose), (Some(-500), &[2][..]));
     let (args, _) = with(&["-vv"], "logging: {format: json}\n").unwrap();
     assert_eq!(
@@ -355,12 +357,12 @@ fn a_flag_does_what_its_field_does() {
 /// KP-CF-16, KP-CF-17
 #[test]
 fn a_port_of_zero_turns_a_server_off() {
-    let (args, _) = flagged(&["--healthz-port=0", "--metrics-port", "0"]).unwrap();
+    let (args, _) = with_flags(&["--healthz-port=0", "--metrics-port", "0"]).unwrap();
     assert_eq!(
         (args.healthz_bind_address.0, args.metrics_bind_address.0),
         (None, None)
     );
-    let (args, _) = flagged(&["--healthz-port=1", "--healthz-bind-address=127.0.0.1"]).unwrap();
+    let (args, _) = with_flags(&["--healthz-port=1", "--healthz-bind-address=127.0.0.1"]).unwrap();
     assert_eq!(
         args.healthz_bind_address.0.unwrap().to_string(),
         "127.0.0.1:1"
@@ -370,7 +372,7 @@ fn a_port_of_zero_turns_a_server_off() {
 #[test]
 fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
     let flags = ["--feature-gates=A=true", "--vmodule=a=4,b=5"];
-    let (_, unfollowed) = flagged(&flags).unwrap();
+    let (_, unfollowed) = with_flags(&flags).unwrap();
     assert_eq!(
         unfollowed,
         [
@@ -378,7 +380,7 @@ fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
             "--vmodule: \"a=4,b=5\" is ignored; the agent has no files of Go; set `RUST_LOG`, for example info,agent::reconcile=debug",
         ]
     );
-    let refused = |flag: &str| flagged(&[flag]).unwrap_err();
+    let refused = |flag: &str| with_flags(&[flag]).unwrap_err();
     assert!(refused("--cleanup").contains("docs/migrate.md"));
     assert!(refused("--init-only=true").contains("--sysctl-dir"));
     assert!(refused("--write-config-to=/x").contains("/configz"));
@@ -390,7 +392,7 @@ fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
     assert!(refused("--oom-score-adj=1001").contains("from -1000 to 1000"));
     assert!(refused("--unknown").contains("unexpected argument"));
     assert_eq!(
-        flagged(&["--cleanup=false", "--init-only=false"])
+        with_flags(&["--cleanup=false", "--init-only=false"])
             .unwrap()
             .1,
         Vec::<String>::new()
