@@ -50,7 +50,7 @@ fn an_address_on_a_link_is_answered_in_both_families_and_a_load_balancer_address
     }
 }
 
-/// As MetalLB's speaker does, which answers requests itself.
+/// As the speaker of `MetalLB` does, which answers requests itself.
 #[test]
 fn an_announcers_own_replies_pass_and_bring_traffic() {
     let world = start();

@@ -42,7 +42,7 @@ const VIP_RANGES: &[&str] = &["203.0.113.0/24", "2001:db8::/64"];
 pub(crate) const NODE_PORT: External<'_> = External {
     node_ports: NODE_PORTS,
     ingress: &[],
-    external_ips: &[],
+    ips: &[],
     health_port: 0,
     local: false,
     ranges: &[],

@@ -16,7 +16,7 @@ const ALLOWED: &[&str] = &["--external-ip-ranges", "203.0.113.0/24,2001:db8::/64
 /// A Service of type ClusterIP.
 const EXTERNAL: External<'_> = External {
     node_ports: &[],
-    external_ips: VIPS,
+    ips: VIPS,
     ..NODE_PORT
 };
 
@@ -31,7 +31,7 @@ fn kp_vs_02_clients_anywhere_reach_all_endpoints_at_an_allowed_external_ip_and_a
     let world = World::start(
         ALLOWED,
         &External {
-            external_ips: &[VIPS, &[not_allowed]].concat(),
+            ips: &[VIPS, &[not_allowed]].concat(),
             ranges: &["198.51.100.0/24"],
             ..EXTERNAL
         },
@@ -91,7 +91,7 @@ fn pain_03_an_external_ip_of_this_node_serves_the_port_and_leaves_the_others_to_
     let world = World::start(
         &["--external-ip-ranges", "192.168.10.0/24,fd00:10::/64"],
         &External {
-            external_ips: &[NODE_V4, NODE_V6],
+            ips: &[NODE_V4, NODE_V6],
             ..EXTERNAL
         },
     );

@@ -102,7 +102,7 @@ pub(crate) struct External<'a> {
     /// The addresses of the load balancer.
     pub(crate) ingress: &'a [&'a str],
     /// `spec.externalIPs`.
-    pub(crate) external_ips: &'a [&'a str],
+    pub(crate) ips: &'a [&'a str],
     /// `healthCheckNodePort`; 0 for none.
     pub(crate) health_port: u16,
     /// `externalTrafficPolicy: Local`.
@@ -119,7 +119,7 @@ impl External<'_> {
             _ => "LoadBalancer",
         };
         let policy = if self.local { "Local" } else { "Cluster" };
-        let (ranges, external_ips) = (quoted(self.ranges), quoted(self.external_ips));
+        let (ranges, external_ips) = (quoted(self.ranges), quoted(self.ips));
         let spec = format!(
             "{}  externalTrafficPolicy: {policy}\n  loadBalancerSourceRanges: [{ranges}]\n  externalIPs: [{external_ips}]\n  healthCheckNodePort: {}\n",
             service.spec, self.health_port

@@ -198,7 +198,7 @@ fn service(policy: Policy) -> String {
         ingress: &vips(policy),
         local: is_local,
         ranges: &[],
-        external_ips: &[],
+        ips: &[],
         health_port: 0,
     };
     external.yaml(&service)
