@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
 
 /// A test that has ended, as the program prints it.
 #[derive(Deserialize)]
-struct Ended {
+struct FinishedTest {
     name: String,
     state: String,
     seconds: f64,
@@ -141,7 +141,7 @@ fn option(name: &str, path: &Path) -> String {
 /// Parses a line about a test that has ended.
 fn ended(line: &[u8]) -> Option<(String, TestOutcome)> {
     let json = line.strip_prefix(PROGRESS.as_bytes())?;
-    let ended: Ended = serde_json::from_slice(json).ok()?;
+    let ended: FinishedTest = serde_json::from_slice(json).ok()?;
     let outcome = TestOutcome {
         verdict: Verdict::of(&ended.state),
         seconds: ended.seconds,

@@ -33,7 +33,7 @@ use folder::Folder;
 use network::Network;
 pub use network::OUTSIDE;
 pub use node::NODES;
-use up::Plan;
+use up::LabPlan;
 
 /// The `ConfigMap` with the API server's address for agents; the tests in the lab read it too.
 pub const API_SERVER: &str = include_str!("lab/api-server.yaml");
@@ -113,10 +113,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             version,
             profile,
         } => {
-            let plan = Plan {
+            let plan = LabPlan {
                 kernel: *kernel,
                 profile: *profile,
-                ..Plan::of_test(*version)
+                ..LabPlan::of_test(*version)
             };
             up::up(&folder, &plan)?;
         }
@@ -160,9 +160,9 @@ impl RunningLab {
     /// Starts such a lab with more images on its nodes.
     pub fn start_with(images: &[PathBuf]) -> anyhow::Result<Self> {
         let folder = Folder::of_test()?;
-        let plan = Plan {
+        let plan = LabPlan {
             images,
-            ..Plan::of_test(Version::Newest)
+            ..LabPlan::of_test(Version::Newest)
         };
         up::up(&folder, &plan)?;
         Ok(Self { folder })
@@ -217,7 +217,7 @@ impl RunningLab {
 
 fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
-    up::up(folder, &Plan::of_test(version))?;
+    up::up(folder, &LabPlan::of_test(version))?;
     let controlplane = folder.controlplane();
     let launch = Network::of(&folder.state()?.holder).launch().join(" ");
     let environment = [

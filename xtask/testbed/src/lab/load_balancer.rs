@@ -21,7 +21,7 @@ use super::network::{self, Network};
 use super::node::{self, NODES};
 use crate::vm::Machines;
 use crate::vm::command::output;
-use assignment::{Assignment, Balanced, Event, Patch, RANGE_ROUTE};
+use assignment::{Assignment, Balanced, Patch, RANGE_ROUTE, ServiceEvent};
 
 /// A variable that the command sets for itself when it enters the lab's network.
 const INSIDE: &str = "LAB_INSIDE";
@@ -107,7 +107,7 @@ impl Balancer<'_> {
         Ok(())
     }
 
-    fn watch(&self) -> anyhow::Result<(Child, Receiver<Event>)> {
+    fn watch(&self) -> anyhow::Result<(Child, Receiver<ServiceEvent>)> {
         let words = "get services --all-namespaces --watch --output-watch-events --output=json";
         let mut watch = self
             .kubectl()?
@@ -120,7 +120,7 @@ impl Balancer<'_> {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             // An event that cannot be read ends the watch, and the next one starts.
-            let mut events = events.into_iter::<Event>();
+            let mut events = events.into_iter::<ServiceEvent>();
             while let Some(Ok(event)) = events.next() {
                 if sender.send(event).is_err() {
                     break;

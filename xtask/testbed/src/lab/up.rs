@@ -17,7 +17,7 @@ use crate::vm::build::Profile;
 use crate::vm::kernel::{Kernel, Line};
 
 /// What to start.
-pub(super) struct Plan<'a> {
+pub(super) struct LabPlan<'a> {
     pub(super) version: Version,
     /// The kernel of every node; without one each node has a different one.
     pub(super) kernel: Option<Line>,
@@ -27,7 +27,7 @@ pub(super) struct Plan<'a> {
     pub(super) images: &'a [PathBuf],
 }
 
-impl Plan<'_> {
+impl LabPlan<'_> {
     /// The plan of tests: kernels that differ, and images that are fast to build.
     pub(super) fn of_test(version: Version) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Plan<'_> {
 }
 
 /// Starts everything. On failure it stops everything; the error contains the ends of the consoles.
-pub(super) fn up(folder: &Folder, plan: &Plan<'_>) -> anyhow::Result<()> {
+pub(super) fn up(folder: &Folder, plan: &LabPlan<'_>) -> anyhow::Result<()> {
     if folder.is_running() {
         bail!("it runs already: `cargo xtask lab down` ends it");
     }

@@ -18,15 +18,15 @@ const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
 /// An event of a watch.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
+pub(super) struct ServiceEvent {
     #[serde(rename = "type")]
     kind: String,
-    object: Service,
+    object: WatchedService,
 }
 
 #[derive(Debug, Deserialize)]
-struct Service {
-    metadata: Metadata,
+struct WatchedService {
+    metadata: ServiceMetadata,
     spec: Spec,
     #[serde(default)]
     status: Status,
@@ -34,7 +34,7 @@ struct Service {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct ServiceMetadata {
     namespace: String,
     name: String,
     #[serde(default)]
@@ -94,7 +94,7 @@ pub(super) struct Assignment {
 
 impl Assignment {
     /// Applies an event, and returns the changes to write.
-    pub(super) fn observe(&mut self, event: &Event) -> anyhow::Result<Vec<Patch>> {
+    pub(super) fn observe(&mut self, event: &ServiceEvent) -> anyhow::Result<Vec<Patch>> {
         let service = &event.object;
         let is_gone = event.kind == "DELETED";
         let is_served = service.spec.kind == "LoadBalancer"
@@ -116,7 +116,7 @@ impl Assignment {
         self.services.values()
     }
 
-    fn serve(&mut self, service: &Service) -> anyhow::Result<Vec<Patch>> {
+    fn serve(&mut self, service: &WatchedService) -> anyhow::Result<Vec<Patch>> {
         let known = self.services.get(&service.key());
         let known = known.map(|balanced| balanced.address);
         let address = service.address().or(known);
@@ -158,7 +158,7 @@ fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, last)
 }
 
-impl Service {
+impl WatchedService {
     fn key(&self) -> [String; 2] {
         [self.metadata.namespace.clone(), self.metadata.name.clone()]
     }
@@ -215,7 +215,7 @@ impl Service {
 mod tests {
     use super::*;
 
-    fn event(kind: &str, name: &str, more: &Value) -> Event {
+    fn event(kind: &str, name: &str, more: &Value) -> ServiceEvent {
         let mut object = json!({
             "metadata": {"namespace": "shop", "name": name},
             "spec": {"type": "LoadBalancer"},
