@@ -8,16 +8,17 @@
 //! | `docs/kube-proxy-settings.md` | the table of kube-proxy's settings: the example `kube_proxy_settings` of the crate `cli` |
 
 mod commands;
+mod example;
 mod metrics;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 
-use testbed::{cargo, paths};
+use testbed::paths;
 
 /// What kube-proxy's settings do.
 const SETTINGS: &str = "docs/kube-proxy-settings.md";
@@ -80,8 +81,8 @@ pub(crate) fn remedy(is_wanted: bool) -> &'static str {
 /// The files that differ from the generated ones, with their new content; `None` for files to
 /// delete.
 pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
-    let mut wanted = wanted(&example("generated")?)?;
-    wanted.insert(SETTINGS.to_owned(), example("kube_proxy_settings")?);
+    let mut wanted = wanted(&example::output("generated")?)?;
+    wanted.insert(SETTINGS.to_owned(), example::output("kube_proxy_settings")?);
     wanted.insert(commands::DOCUMENT.to_owned(), commands::page()?);
     wanted.insert(metrics::DOCUMENT.to_owned(), metrics::page()?);
     let mut drift: BTreeMap<String, Option<String>> = BTreeMap::new();
@@ -98,17 +99,6 @@ pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
         }
     }
     Ok(drift)
-}
-
-/// What an example of a crate prints.
-fn example(name: &str) -> anyhow::Result<String> {
-    let mut build = cargo::whole("build");
-    let program = cargo::build(build.args(["--example", name]), name)?;
-    let output = Command::new(&program)
-        .output()
-        .with_context(|| format!("running {}", program.display()))?;
-    ensure!(output.status.success(), "{} failed", program.display());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn files_in(folder: &str) -> anyhow::Result<Vec<String>> {

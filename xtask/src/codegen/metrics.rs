@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use anyhow::ensure;
 
+use super::example;
+
 /// The page.
 pub(super) const DOCUMENT: &str = "docs/metrics.md";
 
@@ -40,8 +42,8 @@ struct Metric {
 /// The whole page.
 pub(super) fn page() -> anyhow::Result<String> {
     let mut page = HEAD.to_owned();
-    for (example, title) in PROGRAMS {
-        let metrics = parse(&super::example(example)?);
+    for (name, title) in PROGRAMS {
+        let metrics = parse(&example::output(name)?);
         add(&mut page, title, &metrics)?;
     }
     Ok(page)
