@@ -13,7 +13,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow, FlowDeletion};
 use crate::crash_point::CrashPoint;
-use crate::nftables::{DesiredTables, ElementDelta, Nft, NftError, TablesChange};
+use crate::nftables::{DesiredTables, ElementDelta, Nft, NftError, SetElement, TablesChange};
 use crate::ownership::{Draining, MarkRecord, OwnershipRecord, SettingChange, SettingsRecord};
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
@@ -72,6 +72,9 @@ pub trait Host {
 
     /// Whether something in `desired` is not in the tables yet.
     fn tables_lack(&self, desired: &DesiredTables) -> bool;
+
+    /// Whether the tables are known to have all these elements.
+    fn tables_hold(&self, elements: &[SetElement]) -> bool;
 
     /// Applies the desired tables, in the background if that takes long.
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError>;
@@ -315,6 +318,10 @@ impl Host for Machine {
 
     fn tables_lack(&self, desired: &DesiredTables) -> bool {
         self.nft.lacks(desired)
+    }
+
+    fn tables_hold(&self, elements: &[SetElement]) -> bool {
+        self.nft.holds(elements)
     }
 
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use cluster::event::Completeness;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, ListedServer};
-use dataplane::nftables::DesiredTables;
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
@@ -353,15 +352,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let service = self.desired.owner(key).filter(|_| is_new);
         let service = service.and_then(|service| self.desired.service(service));
         let elements = service.into_iter().flat_map(|service| &service.elements);
-        let first = elements
-            .filter(|element| comes_before(key, element))
-            .fold(DesiredTables::default(), |tables, (set, element)| {
-                tables.with(set, [*element])
-            });
-        let is_protected = first == DesiredTables::default() || !self.host.tables_lack(&first);
+        let first = elements.filter(|element| comes_before(key, element));
+        let is_protected = self.host.tables_hold(&first.copied().collect::<Vec<_>>());
         if !is_protected {
             let error = "nftables does not have its masquerading and source ranges yet".to_owned();
-            self.record_failure(*key, error);
+            let now = self.now();
+            // The reason is a warning of the node.
+            self.agenda.failed(&Item::Server(*key), error, now);
         }
         is_protected
     }

@@ -11,7 +11,7 @@ use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
-use super::delta::ElementDelta;
+use super::delta::{ElementDelta, SetElement};
 use super::desired::DesiredTables;
 use super::diff::{diff, replace};
 use super::elements::transactions;
@@ -232,6 +232,16 @@ impl Nft {
             Held::Seen(seen) => !is_as_desired(seen, desired),
             Held::Made(held) => held.lacks_any_of(desired),
         }
+    }
+
+    /// Whether the kernel is known to have all these elements.
+    pub fn holds(&self, elements: &[SetElement]) -> bool {
+        let Held::Made(held) = &self.held else {
+            return elements.is_empty();
+        };
+        elements
+            .iter()
+            .all(|(set, element)| held.contains(set, element))
     }
 
     /// Starts to write `desired` to the kernel, and waits for at most `GRACE`.

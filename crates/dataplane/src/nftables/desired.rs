@@ -63,7 +63,7 @@ impl DesiredTables {
         }
     }
 
-    pub(super) fn contains(&self, set: &SetRow, element: &Element) -> bool {
+    pub fn contains(&self, set: &SetRow, element: &Element) -> bool {
         self.has(set.name_of(element), element)
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
 use dataplane::host::{Host, HostObjects, NodeNeeds, Prepared};
 use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError, ListedServer, ServerReading, StepError};
-use dataplane::nftables::{DesiredTables, ElementDelta, NftError, TablesChange};
+use dataplane::nftables::{DesiredTables, ElementDelta, NftError, SetElement, TablesChange};
 use dataplane::ownership::SettingChange;
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteError, RouteReport};
@@ -481,6 +481,13 @@ impl Host for Shared {
 
     fn tables_lack(&self, desired: &DesiredTables) -> bool {
         self.0.borrow().tables.lacks_any_of(desired)
+    }
+
+    fn tables_hold(&self, elements: &[SetElement]) -> bool {
+        let world = self.0.borrow();
+        elements
+            .iter()
+            .all(|(set, element)| world.tables.contains(set, element))
     }
 
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {

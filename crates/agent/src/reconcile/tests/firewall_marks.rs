@@ -437,7 +437,10 @@ async fn an_external_virtual_server_waits_for_the_tables_that_it_needs() {
         };
         web.external_traffic_policy = policy;
         web.source_ranges = ranges;
-        let mut agent = started(&shared, vec![Object::Service(web), both("web", 1)]).await;
+        let mut agent = Loop::with(&shared, |config| config.masquerade_all = true);
+        agent
+            .start(vec![Object::Service(web), both("web", 1)])
+            .await;
         let [external, cluster_ip] =
             [OUTSIDE, "10.96.0.1"].map(|address| format!("-A -t {address}:80 -s wrr"));
         let saved = agent.save();
