@@ -29,9 +29,21 @@ pub(crate) struct World {
     _lab: Lab,
 }
 
+/// The kernel limits its ICMP messages, by default to one in a second for each client, and many cells are refused at the
+/// same time.
+const ICMP_LIMITS: [(&str, u32); 4] = [
+    ("ipv4/icmp_ratelimit", 0),
+    ("ipv4/icmp_msgs_per_sec", 100_000),
+    ("ipv4/icmp_msgs_burst", 100_000),
+    ("ipv6/icmp/ratelimit", 0),
+];
+
 impl World {
     pub(crate) fn start() -> Self {
         assert!(succeeds("modprobe sctp"), "this kernel has no module sctp");
+        for (limit, value) in ICMP_LIMITS {
+            sh(&format!("echo {value} > /proc/sys/net/{limit}"));
+        }
         let mut lab = Lab::new();
         let ranges = [&VIP_RANGES[..], &["10.96.0.0/16", "fd00:10:96::/112"]].concat();
         lab.route_from_outside(&ranges);
