@@ -120,6 +120,19 @@ fn balanced(more: &str, ingress: &str) -> [String; 2] {
     [format!("{service}{status}"), slice]
 }
 
+/// An address of the other family is skipped, as is a loopback address, which kube-proxy accepts.
+#[test]
+fn kp_ut_014_and_015_external_ips_of_the_family_with_and_without_endpoints() {
+    let [service, pods] =
+        web("externalIPs: [50.60.70.81, '2012::51', 127.0.0.1], ports: [{port: 80}]");
+    let allowed = ["--external-ip-ranges=0.0.0.0/0,::/0"];
+    let keys = ["-t 10.96.0.10:80", "-t 50.60.70.81:80"];
+    let (servers, _) = rendered_with(NODES, &[service.clone(), pods], &allowed);
+    assert_eq!(servers, table(&keys.map(|key| (key, BOTH))));
+    let (servers, _) = rendered_with(NODES, &[service], &allowed);
+    assert_eq!(servers, table(&keys.map(|key| (key, &[][..]))));
+}
+
 #[test]
 fn kp_ut_017_a_load_balancer_address_has_all_endpoints() {
     let (servers, _) = rendered(&balanced("", "{ip: 203.0.113.7}"));
