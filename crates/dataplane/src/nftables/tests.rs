@@ -57,6 +57,7 @@ fn full() -> DesiredTables {
         .with(&INSIDE, inside.map(Element::Range))
         .with(&DROP_OUTSIDE, [listener("203.0.113.8")])
         .with(&FIREWALLED, [listener(vip)])
+        .with(&HEALTH, [listener("203.0.113.10")])
         .with(
             &SOURCE_RANGES,
             ["198.51.100.0/24", "198.51.100.7/32", "0.0.0.0/0"]
