@@ -125,9 +125,9 @@ fn flows(parts: &[Part]) -> BTreeSet<String> {
 fn serving(parts: &[Part]) -> BTreeSet<String> {
     let of_part = |(name, ports, endpoints): &Part| {
         let number = name.trim_start_matches("ep").to_owned();
-        let ports = ports.iter().filter(|_| !endpoints.is_empty());
-        let ports = ports.map(|port| port.trim_end_matches("/UDP"));
-        ports
+        let served = ports.iter().filter(|_| !endpoints.is_empty());
+        let served = served.map(|port| port.trim_end_matches("/UDP"));
+        served
             .map(|port| format!("10.96.1.{number}:{port}"))
             .collect::<Vec<_>>()
     };
