@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/reporters"
@@ -32,6 +33,8 @@ var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
 		// Not selected.
 		return
 	}
+	// Ginkgo computes it after this call.
+	report.RunTime = time.Since(report.StartTime)
 	ended = append(ended, report)
 	line, err := json.Marshal(finished{
 		Name:    report.FullText(),
