@@ -68,9 +68,11 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// The repositories whose images are the image with agnhost, which has every program that tests call in them.
-const AS_AGNHOST: [&str; 4] = [
+const AS_AGNHOST: [&str; 5] = [
     "e2e-test-images/agnhost",
     "e2e-test-images/busybox",
+    // Pods call `dig` and `getent` in it.
+    "e2e-test-images/glibc-dns-testing",
     // Its Pods serve nothing; the tests only look at their endpoints.
     "e2e-test-images/nginx",
     // Pods call `conntrack` in it.
