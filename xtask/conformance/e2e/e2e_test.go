@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/onsi/ginkgo/v2"
 	"k8s.io/kubernetes/test/e2e"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/kubernetes/test/e2e/framework/config"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	testfiles.AddFileSource(manifests.GetE2ETestingManifestsFS())
 	framework.AfterReadingAllFlags(&framework.TestContext)
+	// The framework has walked through all tests without running them, and Ginkgo
+	// forgets the nodes outside of containers that it had before such a walk.
+	ginkgo.ReportAfterEach(reportEach)
 	os.Exit(m.Run())
 }
 

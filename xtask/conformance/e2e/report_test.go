@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/reporters"
@@ -28,17 +27,12 @@ type finished struct {
 // ended holds the reports of the tests that have run.
 var ended types.SpecReports
 
-var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
-	if config, _ := ginkgo.GinkgoConfiguration(); config.DryRun {
-		// The framework walks through all tests before the run, to check their names.
-		return
-	}
+// reportEach reports a test that has ended.
+func reportEach(report ginkgo.SpecReport) {
 	if report.State.Is(types.SpecStatePending) || report.State.Is(types.SpecStateSkipped) && report.Failure.IsZero() {
 		// Not selected.
 		return
 	}
-	// Ginkgo computes it after this call.
-	report.RunTime = time.Since(report.StartTime)
 	ended = append(ended, report)
 	line, err := json.Marshal(finished{
 		Name:    report.FullText(),
@@ -52,7 +46,7 @@ var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
 	if *junit != "" {
 		framework.ExpectNoError(write(*junit))
 	}
-})
+}
 
 func message(report ginkgo.SpecReport) string {
 	if report.Failure.IsZero() {
