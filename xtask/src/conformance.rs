@@ -5,10 +5,12 @@
 
 mod junit;
 mod page;
+mod process;
 mod proxy;
 mod run;
 mod selection;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -59,11 +61,18 @@ pub(crate) struct Args {
     /// Skip the tests that have passed in the reports of this folder, and add the report of this run to them.
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
+    /// Run so many tests at the same time; those with `[Serial]` in their name run alone, at the end.
+    #[arg(long, value_name = "NUMBER", default_value = "3")]
+    procs: NonZero<usize>,
     /// List the selected tests and exit.
     #[arg(long)]
     list: bool,
     /// Write the results in the reports of this folder into docs/conformance.md and exit.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["focus", "skip", "proxy", "resume", "list"])]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["focus", "skip", "proxy", "resume", "procs", "list"]
+    )]
     publish: Option<PathBuf>,
 }
 
@@ -101,12 +110,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             suite: &suite,
             proxy: args.proxy,
             tests: &tests,
-            report: reports.next(args.proxy)?,
+            reports: &reports,
+            procs: args.procs.get(),
         };
         let mut done = 0;
-        run.go(&mut |name, outcome| {
+        run.go(&mut |ended| {
             done += 1;
-            anstream::println!("{}", line(args.proxy, name, outcome));
+            anstream::println!("{}", line(args.proxy, &ended.name, &ended.outcome));
             anstream::eprintln!("  {done} of {} done", tests.len());
         })?;
     }

@@ -58,11 +58,11 @@ impl Reports {
         &self.folder
     }
 
-    /// Returns the file for the report of a new run.
-    pub(super) fn next(&self, proxy: Proxy) -> anyhow::Result<PathBuf> {
+    /// Returns the file for a new report, after `skipped` other new ones.
+    pub(super) fn next(&self, proxy: Proxy, skipped: usize) -> anyhow::Result<PathBuf> {
         let numbers = self.files(proxy)?;
         let last = numbers.last_key_value().map_or(0, |(number, _)| *number);
-        let name = format!("{}-{}.xml", proxy.name(), last + 1);
+        let name = format!("{}-{}.xml", proxy.name(), last + 1 + skipped);
         Ok(self.folder.join(name))
     }
 
@@ -79,7 +79,7 @@ impl Reports {
     }
 
     /// The reports of runs with `proxy` by their number.
-    fn files(&self, proxy: Proxy) -> anyhow::Result<BTreeMap<u32, PathBuf>> {
+    fn files(&self, proxy: Proxy) -> anyhow::Result<BTreeMap<usize, PathBuf>> {
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
@@ -91,7 +91,7 @@ impl Reports {
 }
 
 /// Reads the number in the name of a report.
-fn number(name: &str, proxy: Proxy) -> Option<u32> {
+fn number(name: &str, proxy: Proxy) -> Option<usize> {
     let rest = name.strip_prefix(proxy.name())?.strip_prefix('-')?;
     rest.strip_suffix(".xml")?.parse().ok()
 }
@@ -183,7 +183,7 @@ mod tests {
         let reports = Reports::open(&folder).unwrap();
         let write = |proxy: Proxy, status: &str| {
             let case = format!("<testcase name='a' status='{status}' time='1'/>");
-            let file = reports.next(proxy).unwrap();
+            let file = reports.next(proxy, 0).unwrap();
             fs::write(file, format!("<testsuites>{case}</testsuites>")).unwrap();
         };
         for _ in 0..10 {

@@ -1,48 +1,37 @@
 //! Runs the tests in the lab, and reports each as it ends.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
-use anyhow::{Context as _, ensure};
-use serde::Deserialize;
+use anyhow::Context as _;
 
 use testbed::e2e::{DNS_IMAGE, Suite};
 use testbed::lab::{NODES, RunningLab};
 
-use super::junit::{TestOutcome, Verdict};
+use super::junit::Reports;
+use super::process::{Ended, Process};
 use super::proxy::Proxy;
 use super::selection;
 use crate::{cluster, tools};
-
-/// Marks the lines of the program that this command reads.
-const PROGRESS: &str = "conformance: ";
 
 /// The tests of a run, and where it writes.
 pub(super) struct Run<'a> {
     pub(super) suite: &'a Suite,
     pub(super) proxy: Proxy,
     pub(super) tests: &'a [String],
-    /// The `JUnit` report.
-    pub(super) report: PathBuf,
-}
-
-/// A test that has ended, as the program prints it.
-#[derive(Deserialize)]
-struct FinishedTest {
-    name: String,
-    state: String,
-    seconds: f64,
-    message: String,
+    pub(super) reports: &'a Reports,
+    /// The number of tests that run at the same time, unless they are serial.
+    pub(super) procs: usize,
 }
 
 impl Run<'_> {
     /// Starts a lab, runs the tests in it, calls `each` after each test, and stops the lab.
-    pub(super) fn go(&self, each: &mut dyn FnMut(&str, &TestOutcome)) -> anyhow::Result<()> {
-        let folder = self.report.parent().context("a report without a folder")?;
-        let images = folder.join("images");
+    pub(super) fn go(&self, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+        let images = self.reports.folder().join("images");
         let lab = RunningLab::start_with(&self.suite.write_images(&images)?)?;
         // The nodes have them.
         fs::remove_dir_all(images)?;
@@ -51,103 +40,109 @@ impl Run<'_> {
         result
     }
 
-    fn in_lab(
-        &self,
-        lab: &RunningLab,
-        each: &mut dyn FnMut(&str, &TestOutcome),
-    ) -> anyhow::Result<()> {
+    fn in_lab(&self, lab: &RunningLab, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
         self.proxy.start(lab)?;
         start_dns(lab)?;
-        let mut balancer = start_load_balancer(&self.report.with_extension("balancer.log"))?;
+        let report = self.reports.next(self.proxy, 0)?;
+        let mut balancer = start_load_balancer(&report.with_extension("balancer.log"))?;
         let result = self.tests(lab, each);
         // It exits with the lab, too.
         drop(balancer.kill());
         balancer.wait()?;
-        let kept = self.keep_log(lab);
+        let kept = self.keep_log(lab, &report.with_extension("proxy.log"));
         result.and(kept)
     }
 
-    /// Writes the log of the proxy, which goes with the lab, beside the report.
-    fn keep_log(&self, lab: &RunningLab) -> anyhow::Result<()> {
+    /// Writes the log of the proxy, which goes with the lab.
+    fn keep_log(&self, lab: &RunningLab, file: &Path) -> anyhow::Result<()> {
         let [namespace, pods] = self.proxy.pods();
         let words = ["logs", namespace, pods, "--tail=-1", "--prefix"];
         let log = cluster::kubectl(lab, "", &words)?;
-        Ok(fs::write(self.report.with_extension("proxy.log"), log)?)
+        Ok(fs::write(file, log)?)
     }
 
-    fn tests(
-        &self,
-        lab: &RunningLab,
-        each: &mut dyn FnMut(&str, &TestOutcome),
-    ) -> anyhow::Result<()> {
-        let (reader, writer) = std::io::pipe()?;
-        let mut program = self.program(lab)?;
-        program.stdin(Stdio::null());
-        program.stdout(writer.try_clone()?).stderr(writer);
-        let mut child = program.spawn().context("cannot start e2e.test")?;
-        // It owns writers of the pipe: the reader sees the end only after they are dropped.
-        drop(program);
-        let file = self.report.with_extension("log");
-        let mut log =
-            File::create(&file).with_context(|| format!("cannot write {}", file.display()))?;
-        let mut count = 0;
-        for line in BufReader::new(reader).split(b'\n') {
-            let mut line = line?;
-            if let Some((name, outcome)) = ended(&line) {
-                each(&name, &outcome);
-                count += 1;
-            }
-            line.push(b'\n');
-            log.write_all(&line)?;
-        }
-        // Its status only repeats the results.
-        let status = child.wait()?;
-        let log = file.display();
-        ensure!(count > 0, "e2e.test ran no test ({status}): see {log}");
-        Ok(())
+    fn tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+        self.link_kubectl(lab)?;
+        let (parallel, serial) = selection::shares(self.tests, self.procs);
+        let together = self.processes(lab, &parallel)?;
+        run_together(together, each)?;
+        run_together(self.processes(lab, &[serial])?, each)
     }
 
-    /// Returns the command for the tests, beside the nodes.
-    fn program(&self, lab: &RunningLab) -> anyhow::Result<Command> {
-        let folder = self.report.parent().context("a report without a folder")?;
-        // Kubernetes' program decides by its name which part it is.
-        let kubectl = folder.join("kubectl");
+    /// Links to kubectl: Kubernetes' program decides by its name which part it is.
+    fn link_kubectl(&self, lab: &RunningLab) -> anyhow::Result<()> {
+        let kubectl = self.kubectl();
         if kubectl.symlink_metadata().is_ok() {
             fs::remove_file(&kubectl)?;
         }
-        symlink(lab.kubernetes()?, &kubectl)?;
+        Ok(symlink(lab.kubernetes()?, &kubectl)?)
+    }
+
+    fn kubectl(&self) -> PathBuf {
+        self.reports.folder().join("kubectl")
+    }
+
+    /// Returns a process for each share that has tests.
+    fn processes(&self, lab: &RunningLab, shares: &[Vec<String>]) -> anyhow::Result<Vec<Process>> {
+        let shares = shares.iter().filter(|share| !share.is_empty());
+        let processes = shares.enumerate().map(|(at, share)| {
+            let report = self.reports.next(self.proxy, at)?;
+            Ok(Process {
+                log: report.with_extension("log"),
+                command: self.command(lab, share, &report)?,
+            })
+        });
+        processes.collect()
+    }
+
+    /// Returns the command for `tests`, beside the nodes.
+    fn command(
+        &self,
+        lab: &RunningLab,
+        tests: &[String],
+        report: &Path,
+    ) -> anyhow::Result<Command> {
+        let folder = self.reports.folder();
         let mut program = lab.outside(&self.suite.program)?;
         program
             .arg(option("kubeconfig", &lab.kubeconfig()))
-            .arg(option("kubectl-path", &kubectl))
+            .arg(option("kubectl-path", &self.kubectl()))
             .arg(option("e2e-output-dir", folder))
-            .arg(option("junit", &self.report))
+            .arg(option("junit", report))
             .arg(format!("--num-nodes={}", NODES.len()))
             .args(["--provider=skeleton", "--disable-log-dump"])
             // The order is random, and a seed makes it the same in each run.
             .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.seed=1"])
             // The limit of the whole run; Ginkgo's own is an hour.
             .arg("--ginkgo.timeout=48h")
-            .arg(format!("--ginkgo.focus={}", selection::exactly(self.tests)))
+            .arg(format!("--ginkgo.focus={}", selection::exactly(tests)))
             .current_dir(folder);
         Ok(program)
     }
 }
 
-fn option(name: &str, path: &Path) -> String {
-    format!("--{name}={}", path.display())
+/// Runs the processes at the same time, and calls `each` after each test.
+fn run_together(processes: Vec<Process>, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+    let (sender, receiver) = mpsc::channel();
+    let start = |process: Process| {
+        let sender = sender.clone();
+        thread::spawn(move || process.run(&sender))
+    };
+    let threads: Vec<_> = processes.into_iter().map(start).collect();
+    drop(sender);
+    for ended in receiver {
+        each(&ended);
+    }
+    let results = threads.into_iter().map(|thread| match thread.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    });
+    // Every thread ends before the first error returns.
+    results.collect::<Vec<_>>().into_iter().collect()
 }
 
-/// Parses a line about a test that has ended.
-fn ended(line: &[u8]) -> Option<(String, TestOutcome)> {
-    let json = line.strip_prefix(PROGRESS.as_bytes())?;
-    let ended: FinishedTest = serde_json::from_slice(json).ok()?;
-    let outcome = TestOutcome {
-        verdict: Verdict::of(&ended.state),
-        seconds: ended.seconds,
-        reason: ended.message.trim().to_owned(),
-    };
-    Some((ended.name, outcome))
+fn option(name: &str, path: &Path) -> String {
+    format!("--{name}={}", path.display())
 }
 
 fn start_dns(lab: &RunningLab) -> anyhow::Result<()> {
@@ -166,24 +161,4 @@ fn start_load_balancer(log: &Path) -> anyhow::Result<Child> {
         .stdout(file.try_clone()?)
         .stderr(file);
     balancer.spawn().context("cannot start the load balancer")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_the_program_is_the_outcome_of_a_test_and_other_lines_are_not() {
-        let line = br#"conformance: {"name":"[sig-network] a","state":"panicked","seconds":1.5,"message":"no\n"}"#;
-        let (name, outcome) = ended(line).unwrap();
-        assert_eq!(name, "[sig-network] a");
-        let expected = TestOutcome {
-            verdict: Verdict::Failed,
-            seconds: 1.5,
-            reason: "no".to_owned(),
-        };
-        assert_eq!(outcome, expected);
-        assert_eq!(ended(b"I1125 conformance: {}"), None);
-        assert_eq!(ended(b"conformance: soon"), None);
-    }
 }

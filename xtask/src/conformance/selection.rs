@@ -15,6 +15,9 @@ const FEATURES: [&str; 2] = ["LoadBalancer", "SCTPConnectivity"];
 /// Marks tests that restart parts of the cluster, which are not Pods here.
 const DISRUPTIVE: &str = "[Disruptive]";
 
+/// Marks tests that no other may run beside.
+const SERIAL: &str = "[Serial]";
+
 /// A regular expression for names.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern(Regex);
@@ -58,6 +61,15 @@ pub(super) fn remaining(selected: &[String], before: &Outcomes) -> Vec<String> {
     };
     let left = selected.iter().filter(|name| !has_passed(name));
     left.cloned().collect()
+}
+
+/// Splits the tests that may run beside others into `count` shares, and returns the others, too.
+pub(super) fn shares(tests: &[String], count: usize) -> (Vec<Vec<String>>, Vec<String>) {
+    let is_serial = |name: &&String| name.contains(SERIAL);
+    let (serial, others): (Vec<_>, Vec<_>) = tests.iter().partition(is_serial);
+    let share = |first| others.iter().skip(first).step_by(count);
+    let shares = (0..count).map(|first| share(first).map(|name| (*name).clone()).collect());
+    (shares.collect(), serial.into_iter().cloned().collect())
 }
 
 /// Returns one regular expression of Go that matches exactly the tests `names`.
@@ -134,6 +146,17 @@ mod tests {
             (ALL[4].to_owned(), outcome(Verdict::Skipped)),
         ]);
         assert_eq!(remaining(&names(&[0, 1, 4]), &before), names(&[1, 4]));
+    }
+
+    #[test]
+    fn serial_tests_are_in_no_share_and_the_others_in_one() {
+        let all = ["a", "b [Serial]", "c", "d"].map(str::to_owned);
+        let (parallel, serial) = shares(&all, 2);
+        assert_eq!(parallel, [vec!["a", "d"], vec!["c"]]);
+        assert_eq!(serial, ["b [Serial]"]);
+        let (parallel, serial) = shares(&all[..2], 3);
+        assert_eq!(parallel, [vec!["a"], vec![], vec![]]);
+        assert_eq!(serial.len(), 1);
     }
 
     #[test]
