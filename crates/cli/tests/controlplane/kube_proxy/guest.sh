@@ -21,15 +21,22 @@ generation() {
         /tmp/table | uniq -c | sed -n 's/^ *4 //p'
 }
 
+# Fails if the table changes within some seconds: on a slow machine a sync can pause between two of its changes.
+is_steady() {
+    for _ in 1 2 3; do
+        sleep 1
+        ipvsadm -Sn | sort >/tmp/again
+        cmp -s /tmp/table /tmp/again || return 1
+    done
+}
+
 seen=0
 idle=0
 while [ "$idle" -lt 300 ] && kill -0 "$proxy"; do
     ipvsadm -Sn | sort >/tmp/table
     now=$(generation)
     if [ -n "$now" ] && [ "$now" != "$seen" ]; then
-        sleep 1
-        ipvsadm -Sn | sort >/tmp/again
-        if cmp -s /tmp/table /tmp/again; then
+        if is_steady; then
             echo "table $now"
             cat /tmp/table
             echo "end $now"
