@@ -12,11 +12,13 @@ use topology_core::resolve::{Decision, Refusal, ResolvedServer};
 use topology_core::snapshot::FrontendKey;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// Returns the elements for `resolved`, a virtual server of `service` on the node `node`.
+/// Returns the elements for `resolved`, a virtual server of `service` on the node `node`. Outside clients of the frontends
+/// `marked` have a virtual server of their own.
 pub(super) fn elements(
     resolved: &ResolvedServer,
     service: &Service,
     node: &str,
+    marked: &BTreeSet<FrontendKey>,
 ) -> BTreeSet<SetElement> {
     let endpoints = resolved.decision.endpoints.iter();
     let local = endpoints.filter(|endpoint| endpoint.node.as_deref() == Some(node));
@@ -33,16 +35,18 @@ pub(super) fn elements(
             if is_silent(&resolved.decision) {
                 elements.insert((&SILENT, listener));
             }
-            let is_external = resolved.kind.is_external();
-            if is_external && service.external_traffic_policy == TrafficPolicy::Cluster {
+            let frontend = FrontendKey {
+                address,
+                protocol,
+                port,
+            };
+            // Without a mark outside clients get endpoints of other nodes, too.
+            let keeps_clients = service.external_traffic_policy == TrafficPolicy::Local
+                && marked.contains(&frontend);
+            if resolved.kind.is_external() && !keeps_clients {
                 elements.insert((&MASQUERADE, listener));
             }
             if resolved.kind == FrontendKind::LoadBalancer {
-                let frontend = FrontendKey {
-                    address,
-                    protocol,
-                    port,
-                };
                 elements.extend(source_ranges(service, frontend));
             }
         }

@@ -47,6 +47,8 @@ pub(super) fn desired_service(
     let mut desired = DesiredService::default();
     let object = snapshot.service(service);
     let mut servers = Vec::with_capacity(resolved.len());
+    let marked = resolved.iter().flat_map(|server| &server.marked).copied();
+    let marked = marked.collect();
     for resolved in resolved {
         let key = resolved.server.key;
         let endpoints = &resolved.decision.endpoints;
@@ -69,7 +71,7 @@ pub(super) fn desired_service(
             desired.vips.extend(address(&key));
         }
         if let Some(object) = object {
-            let elements = elements::elements(&resolved, object, &me.node);
+            let elements = elements::elements(&resolved, object, &me.node, &marked);
             desired.elements.extend(elements);
         }
         desired.keys.insert(key);

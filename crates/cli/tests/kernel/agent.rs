@@ -158,6 +158,14 @@ impl Node {
         wait_until("the agent to have nothing to do", || succeeds(&command));
     }
 
+    /// Waits until `diff` only deletes: drained real servers, which get no new connections, are deleted later.
+    pub(crate) fn wait_programmed(&self) {
+        let socket = self.socket();
+        let left = format!("ipvs-topo diff --socket {}", socket.display());
+        let left = format!("! {left} | grep -q '^[+~]'");
+        wait_until("the agent to have written all", || succeeds(&left));
+    }
+
     /// Copies the files of a folder into the cluster.
     pub(crate) fn copy(&self, folder: &Path) {
         sh(&format!(

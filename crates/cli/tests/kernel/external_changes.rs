@@ -56,6 +56,24 @@ fn kp_it_30_source_ranges_bind_outside_clients_pods_and_the_node_but_not_node_po
     }
 }
 
+/// As with rules for name servers that spare conntrack each query.
+#[test]
+fn source_ranges_bind_clients_that_another_program_hides_from_conntrack() {
+    let ranges = &["10.244.0.0/16", "fd00:10:244::/48"];
+    let world = World::start(&[], &External { ranges, ..BOTH });
+    sh("nft add table inet hides
+        nft add chain inet hides early '{ type filter hook prerouting priority -300; }'
+        nft add rule inet hides early iifname eth0 notrack");
+    for net in NETS {
+        for target in [tcp(net.vip, 80), udp(net.vip, 53)] {
+            let outside = attempt(Some(&world.outsider), &target);
+            assert_eq!(outside, DROPPED, "{target:?}");
+            let inside = attempt(Some(&world.client), &target);
+            assert_eq!(inside, Ok(()), "{target:?}");
+        }
+    }
+}
+
 /// All objects that the agent writes. Handles reveal replaced rules.
 fn everything() -> String {
     let nft = ["ip", "ip6", "arp"];

@@ -6,7 +6,7 @@ use crate::external::{
     BOTH, Client, DROPPED, LOCAL, NETS, REFUSED, Target, World, answers, attempt, node_addresses,
     service, tcp, udp,
 };
-use crate::lab::{NODE_V4, NODE_V6, sh, wait_until};
+use crate::lab::{NODE_V4, NODE_V6, Place, sh, wait_until};
 use crate::yaml::Service;
 
 const CLUSTER_IPS: [&str; 2] = ["10.96.0.10", "fd00:10:96::a"];
@@ -21,8 +21,9 @@ enum Source {
 }
 use Source::{Masqueraded, Own};
 
-/// What servers see of the outside host, of the client pod, and of the pod `near`, which is also an endpoint.
-type Sources = [Source; 3];
+/// What servers see of the outside host, of a pod of another node, of the client pod, and of the pod `near`, which is also
+/// an endpoint.
+type Sources = [Source; 4];
 
 /// Starts the agent with other arguments, in the same world.
 fn restart(world: &mut World, arguments: &[&str]) {
@@ -48,9 +49,9 @@ fn own(client: Client<'_>, net: usize) -> String {
     }
 }
 
-fn assert_sources(world: &World, sources: Sources, what: &str) {
+fn assert_sources(world: &World, elsewhere: &Place, sources: Sources, what: &str) {
     let node = node_addresses();
-    let clients = [&world.outsider, &world.client, &world.near].map(Some);
+    let clients = [&world.outsider, elsewhere, &world.client, &world.near].map(Some);
     for net in 0..NETS.len() {
         for target in cluster_ip(net) {
             for (client, source) in clients.into_iter().zip(sources) {
@@ -86,10 +87,14 @@ fn kp_it_20_servers_see_the_address_of_local_pods_and_the_node_for_others_by_eve
     world
         .lab
         .route_from_outside(&["10.96.0.0/12", "fd00:10:96::/112"]);
-    assert_sources(&world, [Own; 3], "without a detector");
-    let pods = [Masqueraded, Own, Own];
+    let elsewhere = world.lab.pod_elsewhere(1);
+    assert_sources(&world, &elsewhere, [Own; 4], "without a detector");
+    let pods = [Masqueraded, Masqueraded, Own, Own];
     let cases: [(&[&str], Sources); 6] = [
-        (&["--cluster-cidr=10.244.0.0/16,fd00:10:244::/48"], pods),
+        (
+            &["--cluster-cidr=10.244.0.0/16,fd00:10:244::/48"],
+            [Masqueraded, Own, Own, Own],
+        ),
         (&["--detect-local-mode=NodeCIDR"], pods),
         (
             &[
@@ -104,14 +109,14 @@ fn kp_it_20_servers_see_the_address_of_local_pods_and_the_node_for_others_by_eve
                 "--pod-bridge-interface=pod1",
             ],
             // `pod1` is the link of the client.
-            [Masqueraded, Own, Masqueraded],
+            [Masqueraded, Masqueraded, Own, Masqueraded],
         ),
-        (&["--masquerade-all"], [Masqueraded; 3]),
-        (&["--masquerade-all=false"], [Own; 3]),
+        (&["--masquerade-all"], [Masqueraded; 4]),
+        (&["--masquerade-all=false"], [Own; 4]),
     ];
     for (arguments, sources) in cases {
         restart(&mut world, arguments);
-        assert_sources(&world, sources, &format!("{arguments:?}"));
+        assert_sources(&world, &elsewhere, sources, &format!("{arguments:?}"));
     }
 }
 

@@ -10,9 +10,9 @@ mod world;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use connect::{Protocol, Seen, attempt};
-use rules::{Cell, Endpoints, Outcome, Source};
-use world::{World, node_addresses, target};
+use connect::{Protocol, Seen, attempt, check_health};
+use rules::{Cell, Endpoints, Frontend, Outcome, Source};
+use world::{World, is_sticky, node_addresses, target};
 
 /// Two unanswered SYNs; SCTP repeats its first packet after 3 s.
 const SHORT: Duration = Duration::from_secs(5);
@@ -35,6 +35,7 @@ fn fits(cell: Cell, protocol: Protocol, source: IpAddr, node: &[IpAddr], seen: &
                 None => false,
             })
         }
+        (Outcome::Health(status), Seen::Answer(text)) => *text == status.to_string(),
         // The kernel keeps "port unreachable" from SCTP sockets (`sctp_v4_err` in `net/sctp/input.c`).
         (Outcome::Refused | Outcome::Dropped, Seen::Refused | Seen::Nothing)
             if protocol == Protocol::Sctp =>
@@ -58,7 +59,11 @@ impl Connection {
     fn all(endpoints: Endpoints) -> Vec<Self> {
         let mut all = Vec::new();
         for cell in Cell::all(endpoints) {
-            for protocol in Protocol::ALL {
+            let protocols = match cell.frontend {
+                Frontend::HealthPort => &[Protocol::Tcp],
+                _ => &Protocol::ALL[..],
+            };
+            for &protocol in protocols {
                 all.extend([false, true].map(|is_v6| Self {
                     cell,
                     protocol,
@@ -71,16 +76,24 @@ impl Connection {
 
     /// Opens it; returns what the client saw if that is not as expected.
     fn surprise(self, world: &World, node: &[IpAddr], patience: Duration) -> Option<Seen> {
-        let Self {
-            cell,
-            protocol,
-            is_v6,
-        } = self;
-        let (place, source) = world.client(cell.client, is_v6);
-        let at = target(cell.frontend, cell.policy, protocol, is_v6);
-        let connect = || attempt(protocol, source, at, patience);
-        let seen = place.map_or_else(connect, |place| place.inside(connect));
-        (!fits(cell, protocol, source, node, &seen)).then_some(seen)
+        let (place, source) = world.client(self.cell.client, self.is_v6);
+        let connect = || self.repeat(source, patience);
+        let all = place.map_or_else(connect, |place| place.inside(connect));
+        let mut others = all.iter().filter(|seen| **seen != all[0]);
+        let is_one = |seen: &&Seen| !fits(self.cell, self.protocol, source, node, seen);
+        let other = others.next().filter(|_| is_sticky(self.cell.policy));
+        all.iter().find(is_one).or(other).cloned()
+    }
+
+    /// Opens it as often as the cell needs.
+    fn repeat(self, source: IpAddr, patience: Duration) -> Vec<Seen> {
+        let at = target(self.cell, self.protocol, self.is_v6);
+        let times = if is_sticky(self.cell.policy) { 3 } else { 1 };
+        let connect = |_| match self.cell.frontend {
+            Frontend::HealthPort => check_health(source, at, patience),
+            _ => attempt(self.protocol, source, at, patience),
+        };
+        (0..times).map(connect).collect()
     }
 }
 

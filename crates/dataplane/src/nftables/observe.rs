@@ -75,7 +75,7 @@ impl ObservedTable {
             .into_iter()
             .flatten();
         let name = format!("{kind} {}", text(set, "name"));
-        // Rules add the elements of a map with a timeout.
+        // Rules add the elements of a set with a timeout.
         let elements = elements.filter(|_| set.get("timeout").is_none());
         self.sets.insert(name, elements.map(element).collect());
     }

@@ -153,9 +153,28 @@ fn postrouting(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Chain {
         hook: Some(nat),
         rules: std::iter::once(hairpin)
             .chain(external)
+            .chain(from_other_nodes(ip, pods))
             .chain(cluster_ips(ip, pods, masquerade))
             .collect(),
     }
+}
+
+/// Masquerades connections of other nodes' pods to endpoints of other nodes with `externalTrafficPolicy: Local`: the
+/// endpoint would reply without this node. Their addresses do not show where pods run, so a rule compares the links: such
+/// packets leave on the link on which they came in. nft compares only with a set, so each link is in one twice.
+///
+/// Recognized by links, such pods are outside, and outside clients get endpoints of this node.
+fn from_other_nodes(ip: &str, pods: &LocalPods) -> Vec<Rule> {
+    if matches!(pods, LocalPods::ByLink(_)) {
+        return Vec::new();
+    }
+    let clients = format!("ct original {ip} saddr @inside");
+    let elsewhere = format!("{ip} daddr . {ip} daddr != @hairpin");
+    let returns = "update @same-link { iif . iif } iif . oif @same-link";
+    let action = |listener: &str| {
+        format!("{listener} @marked {clients} {elsewhere} {returns} masquerade fully-random")
+    };
+    by_original_listener(ip, action, "from another node's pod to another node")
 }
 
 /// Masquerades connections to cluster IPs, but never those to ports that serve outside clients with their own address.
@@ -235,10 +254,11 @@ fn save_mark() -> Chain {
     }
 }
 
+/// Also for packets that another program hides from conntrack: IPVS serves them.
 fn check_source(ip: &str) -> Rule {
     let (listener, chain) = (listener(ip), SOURCE_RANGES.name);
     Rule::new(
-        format!("ct state new {listener} @firewalled jump {chain}"),
+        format!("ct state new,invalid,untracked {listener} @firewalled jump {chain}"),
         "a Service with source ranges",
     )
 }

@@ -126,6 +126,8 @@ sets! {
     pub(super) MARKED = SetRow { name: "marked", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// Marks of other programs, by connection, while IPVS has the packet. Only rules add and delete elements.
     SAVED_MARKS = SetRow { name: "saved-marks", key: KeyType::Saved, in_arp: false, needs_table: false };
+    /// Links, each as the incoming and the outgoing one. Only rules add elements.
+    SAME_LINK = SetRow { name: "same-link", key: KeyType::Links, in_arp: false, needs_table: false };
 }
 
 /// The type of the elements of a set.
@@ -138,6 +140,7 @@ pub(super) enum KeyType {
     SourceRange,
     Mark,
     Saved,
+    Links,
 }
 
 impl KeyType {
@@ -171,6 +174,10 @@ impl KeyType {
             Self::Mark => format!("{listener} : mark;"),
             Self::Saved => {
                 "typeof ct id : meta mark; size 65536; flags dynamic,timeout; timeout 1s;"
+                    .to_owned()
+            }
+            Self::Links => {
+                "type iface_index . iface_index; size 65536; flags dynamic,timeout; timeout 1m;"
                     .to_owned()
             }
         }

@@ -138,7 +138,8 @@ fn only_additions_must_precede_the_virtual_servers() {
     assert!(!large.lacks_any_of(&small));
 }
 
-/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading the tables of [`full`].
+/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading the tables of [`full`], when
+/// rules have added an element to `same-link`.
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
 fn listed() -> Option<ObservedTable> {
@@ -376,6 +377,9 @@ fn kp_it_10_connections_to_cluster_ips_are_masqueraded_by_two_rules_without_an_e
     + oif != "lo" ct original ip daddr @cidrs iifname != "veth*" masquerade fully-random
     + oif != "lo" ct original ip daddr @vips iifname != "veth*" masquerade fully-random
     + iifname "veth*" accept
+    - meta l4proto tcp ct original ip daddr . meta l4proto . ct original proto-dst @marked ct original ip saddr @inside ip daddr . ip daddr != @hairpin update @same-link { iif . iif } iif . oif @same-link masquerade fully-random
+    - meta l4proto udp ct original ip daddr . meta l4proto . ct original proto-dst @marked ct original ip saddr @inside ip daddr . ip daddr != @hairpin update @same-link { iif . iif } iif . oif @same-link masquerade fully-random
+    - meta l4proto sctp ct original ip daddr . meta l4proto . ct original proto-dst @marked ct original ip saddr @inside ip daddr . ip daddr != @hairpin update @same-link { iif . iif } iif . oif @same-link masquerade fully-random
     - ip saddr @inside accept
     - ct original ip saddr @inside accept
     - ct original ip saddr @inside accept

@@ -170,7 +170,7 @@ impl fmt::Display for FindingKind {
                 problem,
             } => bad_address(f, *kind, *address, problem),
             Self::NoFirewallMark => f.write_str(
-                "no firewall mark is free, so outside clients get endpoints on all nodes",
+                "no firewall mark is free, so outside clients get endpoints on all nodes, which see an address of this node",
             ),
             Self::PortRepeated { frontend } => {
                 write!(f, "{frontend} is an earlier port of the same Service")

@@ -110,6 +110,43 @@ fn published() -> Vec<Object> {
     vec![Object::Service(published), endpoint]
 }
 
+#[tokio::test(start_paused = true)]
+async fn d1_an_added_or_removed_service_address_is_one_route_and_no_comparison_of_all() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    let compared = agent.world().route_comparisons;
+    let inside = service("inside", "10.96.0.11", TCP);
+    agent
+        .apply([inside, service("far", "192.0.2.9", TCP)])
+        .await;
+    let route = "local 192.0.2.9/32 dev lo table local proto 173";
+    let journal = agent.journal();
+    let of_host = |lines: &[String]| -> Vec<String> {
+        let lines = lines
+            .iter()
+            .filter(|line| line.contains("192.0.2.9/32") || line.contains("vips"));
+        lines.cloned().collect()
+    };
+    let expected = ["tables + vips: 192.0.2.9".to_owned(), format!("+ {route}")];
+    assert_eq!(of_host(&journal), expected);
+    agent.delete(&service("far", "192.0.2.9", TCP)).await;
+    agent.settle(1_000_000).await;
+    let expected = [format!("- {route}"), "tables - vips: 192.0.2.9".to_owned()];
+    assert_eq!(of_host(&agent.journal()), expected);
+    assert_eq!(agent.world().route_comparisons, compared);
+
+    agent.apply([service("first", "fd00::9", TCP)]).await;
+    assert_eq!(
+        agent.world().route_comparisons,
+        compared + 1,
+        "a new family"
+    );
+    agent.journal();
+    agent.reconciler.full_pass().await;
+    assert_eq!(agent.journal(), [""; 0], "it would write nothing");
+}
+
 async fn findings(agent: &mut Loop) -> Vec<&'static str> {
     let service = agent.reconciler.service_state("web").await;
     let findings = service.findings.iter();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use cluster::event::Completeness;
 use cluster::object::Object;
-use topology_core::model::{Family, Frontend, TrafficPolicy};
+use dataplane::nftables::{Element, MASQUERADE};
+use topology_core::model::{Family, Frontend, Protocol, TrafficPolicy};
 use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -176,8 +177,23 @@ async fn a_service_that_waits_for_a_mark_gets_the_first_one_that_is_released() {
     let mut agent = Loop::with(&shared, |config| config.mark_mask = "0x3".parse().unwrap());
     agent.start(vec![local("a", 1), local("b", 2)]).await;
     assert_eq!(in_kernel(&agent), [3]);
+    let is_masqueraded = |agent: &Loop, address: &str| {
+        let listener = Element::Listener(address.parse().unwrap(), Protocol::Tcp, 80);
+        agent.world().tables.contains(&MASQUERADE, &listener)
+    };
+    // Replies of endpoints of other nodes come back through this one.
+    let both = [
+        is_masqueraded(&agent, "192.0.2.1"),
+        is_masqueraded(&agent, "192.0.2.2"),
+    ];
+    assert_eq!(both, [false, true]);
     agent.journal();
     agent.apply([everywhere("a", 1)]).await;
+    let both = [
+        is_masqueraded(&agent, "192.0.2.1"),
+        is_masqueraded(&agent, "192.0.2.2"),
+    ];
+    assert_eq!(both, [true, false]);
     let journal = agent.journal();
     // In between no client of the one Service gets endpoints of the other.
     let unmarked = position(&journal, "tables - marks");

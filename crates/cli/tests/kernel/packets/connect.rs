@@ -1,6 +1,6 @@
 //! One connection of a client, over any of the protocols.
 
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -36,8 +36,25 @@ pub(crate) fn attempt(
 ) -> Seen {
     let answer = match protocol {
         Protocol::Udp => datagram(source, target, patience),
-        Protocol::Tcp | Protocol::Sctp => stream(protocol, source, target, patience),
+        Protocol::Tcp | Protocol::Sctp => {
+            stream(protocol, source, target, patience).and_then(|mut stream| text(&mut stream))
+        }
     };
+    seen(answer)
+}
+
+/// The status code of a health check.
+pub(crate) fn check_health(source: IpAddr, target: SocketAddr, patience: Duration) -> Seen {
+    let status = || {
+        let mut stream = stream(Protocol::Tcp, source, target, patience)?;
+        stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n")?;
+        let answer = text(&mut stream)?;
+        Ok(answer.split(' ').nth(1).unwrap_or_default().to_owned())
+    };
+    seen(status())
+}
+
+fn seen(answer: io::Result<String>) -> Seen {
     match answer {
         Ok(text) => Seen::Answer(text.trim().to_owned()),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => Seen::Refused,
@@ -59,7 +76,7 @@ fn stream(
     source: IpAddr,
     target: SocketAddr,
     patience: Duration,
-) -> io::Result<String> {
+) -> io::Result<TcpStream> {
     let family = match target {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -72,8 +89,13 @@ fn stream(
     bind(&socket, &SocketAddr::new(chosen(source, target)?, 0))?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
     connect(&socket, &target)?;
-    let mut stream = TcpStream::from(socket);
+    let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(patience))?;
+    Ok(stream)
+}
+
+/// What the server sends until it closes the connection.
+fn text(stream: &mut TcpStream) -> io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)

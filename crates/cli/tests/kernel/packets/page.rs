@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use super::rules::{Cell, Client, Endpoints, Frontend, Outcome, Policy, Source};
 
+const NOT_TESTED: &str = "–";
+
 /// The page `docs/packets.md`.
 pub(crate) fn page() -> String {
     let mut page = "\
@@ -13,13 +15,23 @@ Each cell is a connection that a test opens on Linux 6.1, 6.12 and Debian's newe
 The expected outcome follows from the documentation of the Kubernetes API (`crates/cli/tests/kernel/packets/rules.rs`), and the test fails if a kernel does something else.
 This page is generated from these rules.
 
-- \"Local\" is `internalTrafficPolicy` for the cluster IP, and `externalTrafficPolicy` for the other addresses.
+The source address is that of a connection; the agent itself answers health checks.
+
 - \"This node\" is a process of the node or a pod in its network, and \"another node\" the same elsewhere.
   `--cluster-cidr` has the range of all pods.
 - SCTP clients cannot see the difference between refused and dropped: the kernel reports \"port unreachable\" to them only as a hint.
 - Clients on other nodes use their own node for a cluster IP.
-- With the policy Local a pod of another node keeps its address.
-  If it gets an endpoint of another node, the reply may go another way, so these cells are not tested.
+- Rows other than Cluster and Local have the cells where the setting could make a difference.
+
+| row | the Service has |
+| --- | --- |
+| Cluster | the defaults |
+| Local | `internalTrafficPolicy: Local` and `externalTrafficPolicy: Local` |
+| internal Local | `internalTrafficPolicy: Local` alone |
+| ranges, Local with ranges | `loadBalancerSourceRanges` with the outside host and the pods of this node; with `externalTrafficPolicy: Local` |
+| affinity, Local with affinity | `sessionAffinity: ClientIP`: the test connects three times, and one endpoint answers; with `externalTrafficPolicy: Local` |
+| hard | `topology.ipvs-topo.io/keys: node` |
+| prefer | `topology.ipvs-topo.io/keys: node,*` |
 "
     .to_owned();
     for endpoints in Endpoints::ALL {
@@ -34,20 +46,18 @@ This page is generated from these rules.
         .unwrap();
         for frontend in Frontend::ALL {
             for policy in Policy::ALL {
-                let cells = Client::ALL.map(|client| {
+                let row = Client::ALL.map(|client| {
                     let is_it = |cell: &&Cell| {
                         (cell.frontend, cell.policy, cell.client) == (frontend, policy, client)
                     };
                     let cell = cells.iter().find(is_it);
-                    cell.map_or("–".to_owned(), |cell| outcome_title(cell.outcome()))
+                    cell.map_or(NOT_TESTED.to_owned(), |cell| outcome_title(cell.outcome()))
                 });
-                writeln!(
-                    page,
-                    "| {}, {policy:?} | {} |",
-                    frontend_title(frontend),
-                    cells.join(" | ")
-                )
-                .unwrap();
+                if row.iter().all(|cell| cell == NOT_TESTED) {
+                    continue;
+                }
+                let (frontend, policy) = (frontend_title(frontend), policy_title(policy));
+                writeln!(page, "| {frontend}, {policy} | {} |", row.join(" | ")).unwrap();
             }
         }
     }
@@ -70,6 +80,22 @@ const fn frontend_title(it: Frontend) -> &'static str {
         Frontend::ClusterIp => "cluster IP",
         Frontend::NodePort => "node port",
         Frontend::LoadBalancer => "load balancer address",
+        Frontend::ExternalIp => "external IP",
+        Frontend::HealthPort => "health check node port",
+    }
+}
+
+const fn policy_title(it: Policy) -> &'static str {
+    match it {
+        Policy::Cluster => "Cluster",
+        Policy::Local => "Local",
+        Policy::InternalLocal => "internal Local",
+        Policy::Ranges => "ranges",
+        Policy::LocalRanges => "Local with ranges",
+        Policy::Affinity => "affinity",
+        Policy::LocalAffinity => "Local with affinity",
+        Policy::Hard => "hard",
+        Policy::Prefer => "prefer",
     }
 }
 
@@ -87,6 +113,7 @@ fn outcome_title(it: Outcome) -> String {
     match it {
         Outcome::Refused => "refused".to_owned(),
         Outcome::Dropped => "dropped".to_owned(),
+        Outcome::Health(status) => format!("status {status}"),
         Outcome::Answer { here, elsewhere } => match (here, elsewhere) {
             (Some(one), Some(other)) if one == other => {
                 format!("any endpoint, {}", source_title(one))

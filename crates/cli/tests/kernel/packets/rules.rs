@@ -1,9 +1,10 @@
 //! What a client gets, by the documentation of the Kubernetes API and not by our code. `docs/packets.md` is made of these
 //! rules, and `packets.rs` holds a real kernel to them.
 //!
-//! Sources: the API reference of `internalTrafficPolicy` and `externalTrafficPolicy`, the pages "Service Internal Traffic
-//! Policy", "Virtual IPs and Service Proxies" and "Using Source IP" of the documentation, and KEP-1669 for endpoints that
-//! terminate. Where these are silent the nftables mode of kube-proxy decides.
+//! Sources: the API reference of `internalTrafficPolicy`, `externalTrafficPolicy`, `sessionAffinity`,
+//! `loadBalancerSourceRanges` and `healthCheckNodePort`, the pages "Service Internal Traffic Policy", "Virtual IPs and
+//! Service Proxies" and "Using Source IP" of the documentation, and KEP-1669 for endpoints that terminate. Where these are
+//! silent the nftables mode of kube-proxy decides, and `docs/topology.md` for topology policies.
 
 /// Where a client runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +25,31 @@ pub(crate) enum Frontend {
     ClusterIp,
     NodePort,
     LoadBalancer,
+    ExternalIp,
+    /// `healthCheckNodePort`: the agent itself answers.
+    HealthPort,
 }
 
-/// The traffic policy of the Service: both of the same value.
+/// What the Service asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     Cluster,
+    /// `internalTrafficPolicy` and `externalTrafficPolicy`.
     Local,
+    /// `internalTrafficPolicy` only.
+    InternalLocal,
+    /// `loadBalancerSourceRanges` with the outside host and the pods of this node.
+    Ranges,
+    /// The same with `externalTrafficPolicy: Local`.
+    LocalRanges,
+    /// `sessionAffinity: ClientIP`.
+    Affinity,
+    /// The same with `externalTrafficPolicy: Local`.
+    LocalAffinity,
+    /// A topology policy: endpoints on this node only.
+    Hard,
+    /// A topology policy: endpoints on this node first.
+    Prefer,
 }
 
 /// The endpoints of the Service.
@@ -70,6 +89,8 @@ pub(crate) enum Outcome {
         here: Option<Source>,
         elsewhere: Option<Source>,
     },
+    /// The status of a health check.
+    Health(u16),
     /// A TCP reset or "port unreachable".
     Refused,
     Dropped,
@@ -93,14 +114,46 @@ impl Client {
     const fn is_external(self) -> bool {
         matches!(self, Self::OtherNode | Self::Outside)
     }
+
+    const fn is_in_ranges(self) -> bool {
+        matches!(self, Self::PodHere | Self::Endpoint | Self::Outside)
+    }
 }
 
 impl Frontend {
-    pub(crate) const ALL: [Self; 3] = [Self::ClusterIp, Self::NodePort, Self::LoadBalancer];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::ClusterIp,
+        Self::NodePort,
+        Self::LoadBalancer,
+        Self::ExternalIp,
+        Self::HealthPort,
+    ];
 }
 
 impl Policy {
-    pub(crate) const ALL: [Self; 2] = [Self::Cluster, Self::Local];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Cluster,
+        Self::Local,
+        Self::InternalLocal,
+        Self::Ranges,
+        Self::LocalRanges,
+        Self::Affinity,
+        Self::LocalAffinity,
+        Self::Hard,
+        Self::Prefer,
+    ];
+
+    pub(crate) const fn is_internal_local(self) -> bool {
+        matches!(self, Self::Local | Self::InternalLocal)
+    }
+
+    pub(crate) const fn is_external_local(self) -> bool {
+        matches!(self, Self::Local | Self::LocalRanges | Self::LocalAffinity)
+    }
+
+    pub(crate) const fn has_ranges(self) -> bool {
+        matches!(self, Self::Ranges | Self::LocalRanges)
+    }
 }
 
 impl Endpoints {
@@ -122,7 +175,7 @@ impl Endpoints {
 }
 
 impl Cell {
-    /// All cells of a state. A cluster IP is for clients on this node: each node serves its own.
+    /// All cells of a state.
     pub(crate) fn all(endpoints: Endpoints) -> Vec<Self> {
         let mut cells = Vec::new();
         for frontend in Frontend::ALL {
@@ -135,49 +188,106 @@ impl Cell {
                 }));
             }
         }
-        cells.retain(|cell| cell.is_possible());
+        cells.retain(|cell| cell.is_possible() && cell.is_of_interest());
         cells
     }
 
+    /// A cluster IP is for clients on this node: each node serves its own.
     fn is_possible(self) -> bool {
         let arrives = self.frontend != Frontend::ClusterIp
             || !(self.client.is_external() || self.client == Client::PodElsewhere);
-        // Such a pod keeps its address, and the reply of an endpoint elsewhere may go another way, as with kube-proxy.
-        let returns = self.client != Client::PodElsewhere
-            || self.policy == Policy::Cluster
-            || !self.endpoints.has_one_elsewhere();
-        arrives && returns && (self.client != Client::Endpoint || self.endpoints.has_one_here())
+        let has_port = self.frontend != Frontend::HealthPort || self.policy == Policy::Local;
+        arrives && has_port && (self.client != Client::Endpoint || self.endpoints.has_one_here())
+    }
+
+    /// Whether the policy could make a difference.
+    fn is_of_interest(self) -> bool {
+        use Endpoints::{Both, Elsewhere};
+        let (frontend, client) = (self.frontend, self.client);
+        let is_balanced = frontend == Frontend::LoadBalancer;
+        match self.policy {
+            Policy::Cluster | Policy::Local => true,
+            Policy::InternalLocal => {
+                let is_one = matches!(frontend, Frontend::ClusterIp | Frontend::NodePort);
+                is_one && matches!(self.endpoints, Both | Elsewhere)
+            }
+            Policy::Ranges => {
+                self.endpoints == Both && (is_balanced || client == Client::OtherNode)
+            }
+            Policy::LocalRanges => self.endpoints == Both && is_balanced,
+            Policy::Affinity | Policy::LocalAffinity => {
+                self.endpoints == Both && !matches!(client, Client::OtherNode | Client::Endpoint)
+            }
+            Policy::Hard | Policy::Prefer => {
+                let is_one = matches!(client, Client::PodHere | Client::ThisNode | Client::Outside);
+                is_one && matches!(self.endpoints, Both | Elsewhere)
+            }
+        }
     }
 
     pub(crate) fn outcome(self) -> Outcome {
-        let is_limited = self.policy == Policy::Local
-            && (self.frontend == Frontend::ClusterIp || self.client.is_external());
+        if self.frontend == Frontend::HealthPort {
+            return self.health();
+        }
+        let is_balanced = self.frontend == Frontend::LoadBalancer;
+        if is_balanced && self.policy.has_ranges() && !self.client.is_in_ranges() {
+            return Outcome::Dropped;
+        }
         let here = self.endpoints.has_one_here();
-        let elsewhere = self.endpoints.has_one_elsewhere() && !is_limited;
+        let elsewhere = self.endpoints.has_one_elsewhere() && self.may_go_elsewhere();
         if here || elsewhere {
             return Outcome::Answer {
-                here: here.then(|| self.source(self.client == Client::Endpoint)),
+                here: here.then(|| self.source(true)),
                 elsewhere: elsewhere.then(|| self.source(false)),
             };
         }
         // A load balancer tries another node if packets are dropped; "behaves as if it has zero endpoints" otherwise.
         let others_have_some = self.endpoints.has_one_elsewhere();
-        if others_have_some && self.frontend != Frontend::ClusterIp {
+        if others_have_some && self.frontend != Frontend::ClusterIp && self.is_limited() {
             Outcome::Dropped
         } else {
             Outcome::Refused
         }
     }
 
-    /// The source address; `to_itself` if the client is the endpoint that answers.
-    fn source(self, to_itself: bool) -> Source {
-        let keeps = match (self.frontend, self.policy) {
-            (Frontend::ClusterIp, _) => self.client.is_pod(),
+    /// A load balancer sends no new clients to endpoints that terminate.
+    const fn health(self) -> Outcome {
+        match self.endpoints {
+            Endpoints::Both | Endpoints::Here => Outcome::Health(200),
+            Endpoints::Elsewhere | Endpoints::Terminating | Endpoints::None => Outcome::Health(503),
+        }
+    }
+
+    /// Whether a traffic policy limits the client to endpoints on this node.
+    fn is_limited(self) -> bool {
+        if self.frontend == Frontend::ClusterIp {
+            self.policy.is_internal_local()
+        } else {
+            self.policy.is_external_local() && self.client.is_external()
+        }
+    }
+
+    fn may_go_elsewhere(self) -> bool {
+        let is_allowed = match self.policy {
+            Policy::Hard => false,
+            Policy::Prefer => !self.endpoints.has_one_here(),
+            _ => true,
+        };
+        is_allowed && !self.is_limited()
+    }
+
+    /// The source address that an endpoint on this node sees, or one on another node.
+    fn source(self, is_here: bool) -> Source {
+        let keeps = if self.frontend == Frontend::ClusterIp {
+            self.client.is_pod()
+        } else {
             // Replies must come back through this node.
-            (_, Policy::Cluster) => false,
-            (_, Policy::Local) => self.client != Client::ThisNode,
+            self.policy.is_external_local()
+                && self.client != Client::ThisNode
+                && (is_here || self.client != Client::PodElsewhere)
         };
         // A pod would answer itself without the node.
+        let to_itself = is_here && self.client == Client::Endpoint;
         if keeps && !to_itself {
             Source::Client
         } else {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::connect::Protocol;
-use super::rules::{Client, Endpoints, Frontend, Policy};
+use super::rules::{Cell, Client, Endpoints, Frontend, Policy};
 use crate::agent::{Node, kernel};
 use crate::lab::{Lab, NODE_V4, NODE_V6, Place, Process, sh, succeeds, wait_until};
 use crate::yaml::{External, NODES, Service, slice};
@@ -11,8 +11,15 @@ use crate::yaml::{External, NODES, Service, slice};
 const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080), ("UDP", 80, 8080), ("SCTP", 80, 8080)];
 const VIP_RANGES: [&str; 2] = ["203.0.113.0/24", "2001:db8::/64"];
 const SERVICE_PORTS: &[(&str, u16)] = &[("TCP", 80), ("UDP", 80), ("SCTP", 80)];
-/// The Services with the policies Cluster and Local.
-const NAMES: [&str; 2] = ["cluster", "local"];
+const EXTERNAL_RANGES: [&str; 2] = ["198.51.100.0/24", "2001:db8:1::/64"];
+/// `loadBalancerSourceRanges`: the outside host and the pods of this node.
+const SOURCES: [&str; 4] = [
+    "192.168.10.1/32",
+    "10.244.1.0/24",
+    "fd00:10::1/128",
+    "fd00:10:244:1::/64",
+];
+const HEALTH_PORT: u16 = 30999;
 /// The second address of the outside host, as that of another node.
 const OTHER_NODE: [&str; 2] = ["192.168.10.12", "fd00:10::12"];
 
@@ -45,7 +52,8 @@ impl World {
             sh(&format!("echo {value} > /proc/sys/net/{limit}"));
         }
         let mut lab = Lab::new();
-        let ranges = [&VIP_RANGES[..], &["10.96.0.0/16", "fd00:10:96::/112"]].concat();
+        let service_ranges = ["10.96.0.0/16", "fd00:10:96::/112"];
+        let ranges = [VIP_RANGES, EXTERNAL_RANGES, service_ranges].concat();
         lab.route_from_outside(&ranges);
         lab.route_from_outside(&["10.244.1.0/24", "fd00:10:244:1::/64"]);
         let (pod, near) = (lab.pod(), lab.pod());
@@ -57,7 +65,10 @@ impl World {
         let servers = [(&near, "here"), (&elsewhere[0], "elsewhere")];
         let servers = servers.into_iter().flat_map(|(pod, name)| serve(pod, name));
         let servers = servers.collect();
+        let external_ranges = EXTERNAL_RANGES.join(",");
         let mut node = Node::new().with(&[
+            "--external-ip-ranges",
+            &external_ranges,
             "--service-cidr",
             "10.96.0.0/16,fd00:10:96::/112",
             "--cluster-cidr",
@@ -102,8 +113,8 @@ impl World {
                 Endpoints::None => Vec::new(),
             };
             if !lines.is_empty() {
-                for name in NAMES {
-                    slices += &slice(name, &format!("{name}-{family}"), PORTS, &lines);
+                for name in Policy::ALL.map(name) {
+                    slices += &slice(&name, &format!("{name}-{family}"), PORTS, &lines);
                 }
             }
         }
@@ -120,7 +131,7 @@ impl World {
         wait_until("the new endpoints", || {
             kernel().iter().any(|held| held.contains(&line))
         });
-        self.node.wait_quiet();
+        self.node.wait_programmed();
     }
 
     /// The namespace and the address of a client; `None` for the node itself.
@@ -144,74 +155,92 @@ impl World {
     }
 }
 
-/// The target of a cell. Both Services have the same ports.
-pub(crate) fn target(
-    frontend: Frontend,
-    policy: Policy,
-    protocol: Protocol,
-    is_v6: bool,
-) -> SocketAddr {
-    let family = usize::from(is_v6);
-    let address = match frontend {
-        Frontend::ClusterIp => cluster_ips(policy)[family],
-        Frontend::NodePort => [NODE_V4, NODE_V6][family],
-        Frontend::LoadBalancer => vips(policy)[family],
+/// The target of a cell. All Services have the same ports.
+pub(crate) fn target(cell: Cell, protocol: Protocol, is_v6: bool) -> SocketAddr {
+    let addresses = match cell.frontend {
+        Frontend::ClusterIp => cluster_ips(cell.policy),
+        Frontend::NodePort | Frontend::HealthPort => [NODE_V4, NODE_V6].map(str::to_owned),
+        Frontend::LoadBalancer => vips(cell.policy),
+        Frontend::ExternalIp => external_ips(cell.policy),
     };
-    let port = match frontend {
-        Frontend::NodePort => node_port(policy, protocol),
-        Frontend::ClusterIp | Frontend::LoadBalancer => 80,
+    let port = match cell.frontend {
+        Frontend::NodePort => node_port(cell.policy, protocol),
+        Frontend::HealthPort => HEALTH_PORT,
+        Frontend::ClusterIp | Frontend::LoadBalancer | Frontend::ExternalIp => 80,
     };
+    let address = &addresses[usize::from(is_v6)];
     SocketAddr::new(address.parse().unwrap(), port)
 }
 
-const fn cluster_ips(policy: Policy) -> [&'static str; 2] {
-    match policy {
-        Policy::Cluster => ["10.96.0.10", "fd00:10:96::a"],
-        Policy::Local => ["10.96.0.11", "fd00:10:96::b"],
-    }
+/// Whether a client has the same endpoint each time.
+pub(crate) const fn is_sticky(policy: Policy) -> bool {
+    matches!(policy, Policy::Affinity | Policy::LocalAffinity)
 }
 
-const fn vips(policy: Policy) -> [&'static str; 2] {
-    match policy {
-        Policy::Cluster => ["203.0.113.10", "2001:db8::a"],
-        Policy::Local => ["203.0.113.11", "2001:db8::b"],
-    }
+fn name(policy: Policy) -> String {
+    format!("{policy:?}").to_lowercase()
+}
+
+/// The last part of the addresses of a policy's Service.
+const fn host(policy: Policy) -> u16 {
+    10 + policy as u16
+}
+
+fn cluster_ips(policy: Policy) -> [String; 2] {
+    let host = host(policy);
+    [format!("10.96.0.{host}"), format!("fd00:10:96::{host:x}")]
+}
+
+fn vips(policy: Policy) -> [String; 2] {
+    let host = host(policy);
+    [format!("203.0.113.{host}"), format!("2001:db8::{host:x}")]
+}
+
+fn external_ips(policy: Policy) -> [String; 2] {
+    let host = host(policy);
+    [
+        format!("198.51.100.{host}"),
+        format!("2001:db8:1::{host:x}"),
+    ]
 }
 
 const fn node_port(policy: Policy, protocol: Protocol) -> u16 {
-    let first = match policy {
-        Policy::Cluster => 30100,
-        Policy::Local => 30200,
-    };
-    first
-        + match protocol {
-            Protocol::Tcp => 0,
-            Protocol::Udp => 1,
-            Protocol::Sctp => 2,
-        }
+    30000 + 10 * host(policy) + protocol as u16
 }
 
 fn service(policy: Policy) -> String {
-    let is_local = policy == Policy::Local;
-    let spec = if is_local {
-        "  internalTrafficPolicy: Local\n"
-    } else {
-        ""
+    let mut spec = String::new();
+    if policy.is_internal_local() {
+        spec += "  internalTrafficPolicy: Local\n";
+    }
+    if is_sticky(policy) {
+        spec += "  sessionAffinity: ClientIP\n";
+    }
+    let annotations = match policy {
+        Policy::Hard => "topology.ipvs-topo.io/keys: node",
+        Policy::Prefer => "topology.ipvs-topo.io/keys: 'node,*'",
+        _ => "",
     };
+    let (cluster_ips, vips, external_ips) =
+        (cluster_ips(policy), vips(policy), external_ips(policy));
     let service = Service {
-        name: NAMES[usize::from(is_local)],
-        ips: &cluster_ips(policy),
+        name: &name(policy),
+        ips: &cluster_ips.each_ref().map(String::as_str),
         ports: SERVICE_PORTS,
-        spec,
-        annotations: "",
+        spec: &spec,
+        annotations,
     };
     let external = External {
         node_ports: &Protocol::ALL.map(|protocol| node_port(policy, protocol)),
-        ingress: &vips(policy),
-        local: is_local,
-        ranges: &[],
-        ips: &[],
-        health_port: 0,
+        ingress: &vips.each_ref().map(String::as_str),
+        local: policy.is_external_local(),
+        ranges: if policy.has_ranges() { &SOURCES } else { &[] },
+        ips: &external_ips.each_ref().map(String::as_str),
+        health_port: if policy == Policy::Local {
+            HEALTH_PORT
+        } else {
+            0
+        },
     };
     external.yaml(&service)
 }
