@@ -4,9 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::api::SyncStatus;
 use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::{Machine, NodeNews, Records, SettingsConfig};
+use dataplane::infrastructure::NetworkMonitor;
 use dataplane::nftables::watch_forwarding;
 use dataplane::other_proxy;
 use dataplane::ownership::{
@@ -23,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::agent_config::AgentConfig;
 use crate::metrics::Metrics;
-use crate::reconcile::{Ended, Parts, Reconciler};
+use crate::reconcile::{Ended, InfrastructureNews, Parts, Reconciler};
 use crate::start_error::StartError;
 use crate::state::LoopEnds;
 
@@ -67,6 +69,12 @@ pub async fn run(
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
     let (news, mut tasks) = watch_node(&config);
+    let network_monitor = NetworkMonitor::open().await?;
+    let infrastructure = InfrastructureNews {
+        network: network_monitor.news(),
+        api_servers: source.sync_status().map(SyncStatus::peers),
+    };
+    tasks.spawn(network_monitor.run(config.check_period));
     let records = Records {
         owned: record,
         draining,
@@ -84,6 +92,7 @@ pub async fn run(
     let parts = Parts {
         kernel,
         host,
+        infrastructure,
         ours,
         deadlines: deadlines.iter().collect(),
         marks: saved_marks.marks,

@@ -21,6 +21,7 @@ pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 use crate::node_warning::NodeWarning;
 use crate::service_ports::{HealthPorts, LoopbackPorts};
 use agent_api::explain::ExplainInput;
+use agent_api::status::TimeoutsView;
 
 /// The loop's published values. Reading them is cheap and never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,12 +60,16 @@ pub struct Pulse {
     /// Services with a traffic policy Local that have endpoints, but none on this node, by family and policy (`internal`
     /// or `external`).
     pub without_local: BTreeMap<(&'static str, &'static str), u64>,
+    /// Services with a finding, by its code.
+    pub findings: BTreeMap<&'static str, u64>,
     /// Whether external traffic may be sent to this node; `None` if the input has no Node.
     pub node_eligible: Option<bool>,
     /// Warnings about this node.
     pub node_warnings: Arc<[NodeWarning]>,
     /// Durations of the start; all zero until then.
     pub start: StartTimes,
+    /// The timeouts of connections; `None` until they are read.
+    pub timeouts: Option<TimeoutsView>,
 }
 
 /// Totals of one family in the kernel.

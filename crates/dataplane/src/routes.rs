@@ -25,6 +25,7 @@ pub use desired::{
     LocalRoute, PROTOCOL, RangeRefused, RouteDelta, address_routes, desired_routes, usable_ranges,
 };
 pub use range::{covers, is_host};
+pub(crate) use wire::family as address_family;
 
 /// Parses arbitrary bytes as a message, with its type first.
 #[cfg(fuzzing)]

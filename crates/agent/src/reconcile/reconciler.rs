@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_api::status::TimeoutsView;
 use cluster::index::Index;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::Host;
@@ -22,6 +23,7 @@ use super::desired::DesiredServices;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
+use super::infrastructure::InfrastructureNews;
 use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
@@ -65,12 +67,13 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) addresses: HostAddresses,
     /// Of the last plan.
     pub(super) placement: Placement,
+    pub(super) infrastructure: InfrastructureNews,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
-    /// The last log line about timeouts.
-    pub(super) effective_timeouts: String,
+    /// The timeouts of connections; `None` until they are read.
+    pub(super) timeouts: Option<TimeoutsView>,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
     pub(super) forgetting: Forgetting,
@@ -94,6 +97,7 @@ pub(crate) struct Reconciler<K, H> {
 pub(crate) struct Parts<K, H> {
     pub(crate) kernel: K,
     pub(crate) host: H,
+    pub(crate) infrastructure: InfrastructureNews,
     /// The keys in the ownership record.
     pub(crate) ours: Vec<VirtualServerKey>,
     /// The deadlines of draining real servers from an earlier process.
@@ -114,6 +118,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let Parts {
             kernel,
             host,
+            infrastructure,
             ours,
             deadlines,
             marks,
@@ -145,11 +150,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             agenda: Agenda::new(),
             addresses: HostAddresses::default(),
             placement: Placement::default(),
+            infrastructure,
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
-            effective_timeouts: String::new(),
+            timeouts: None,
             marks_failed: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),
