@@ -134,9 +134,10 @@ mod alone {
             reals += theirs.iter().filter(|line| line.starts_with("-a ")).count();
         }
         println!("{count} clusters, {servers} virtual servers, {reals} real servers: {seen:?}");
-        let unseen = Difference::ALL
-            .into_iter()
-            .filter(|one| !seen.contains_key(one));
+        let unseen = Difference::ALL.into_iter().filter(|one| {
+            // Of two Services with one address, kube-proxy may serve the same one, by chance.
+            *one != Difference::Contested && !seen.contains_key(one)
+        });
         let unseen: Vec<_> = unseen.collect();
         assert!(
             count < CLUSTERS || unseen.is_empty(),
