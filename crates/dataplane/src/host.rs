@@ -216,7 +216,7 @@ impl Machine {
             sysctl_dir,
             conntrack,
         } = &self.settings;
-        let mut place = sysctl::Place {
+        let mut writer = sysctl::SysctlWriter {
             root: sysctl_dir,
             record: &mut self.records.settings,
             crash_point: &self.crash_point,
@@ -225,7 +225,7 @@ impl Machine {
             changed,
             warnings,
             unrecorded,
-        } = sysctl::ensure(&mut place, &needs, conntrack);
+        } = sysctl::ensure(&mut writer, &needs, conntrack);
         let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         warnings.extend(unrecorded.map(|error| unrecorded_text(&error)));
         let forwards = sysctl::forwards_v6(sysctl_dir);

@@ -27,6 +27,7 @@ mod family;
 mod foreign;
 mod forward;
 mod generation;
+mod legacy;
 mod observe;
 mod options;
 mod rules;

@@ -1,5 +1,6 @@
 //! Records on disk: our virtual servers, the deadlines of draining real servers, firewall marks, and changed settings.
 
+mod checked_record;
 pub mod draining;
 pub mod journal;
 pub mod marks;

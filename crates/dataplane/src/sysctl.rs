@@ -56,8 +56,8 @@ pub(crate) struct SysctlReport {
     pub(crate) unrecorded: Option<io::Error>,
 }
 
-/// Where sysctls and the record of their old values are.
-pub(crate) struct Place<'a> {
+/// Writes sysctls, after it has recorded their old values.
+pub(crate) struct SysctlWriter<'a> {
     /// `/proc/sys`.
     pub(crate) root: &'a Path,
     pub(crate) record: &'a mut SettingsRecord,
@@ -66,17 +66,17 @@ pub(crate) struct Place<'a> {
 
 /// Sets all sysctls for a node with these needs.
 pub(crate) fn ensure(
-    place: &mut Place<'_>,
+    writer: &mut SysctlWriter<'_>,
     needs: &Needs,
     conntrack: &ConntrackSettings,
 ) -> SysctlReport {
     let mut report = SysctlReport::default();
     for setting in ipvs::settings(needs).chain(conntrack.settings()) {
-        match place.write_if_different(&setting, &mut report.unrecorded) {
+        match writer.write_if_different(&setting, &mut report.unrecorded) {
             Ok(None) => {}
             Ok(Some(change)) => report.changed.push(change.to_string()),
             Err(source) => report.warnings.push(SysctlWarning {
-                file: place.root.join(setting.file),
+                file: writer.root.join(setting.file),
                 desired: setting.value.number(),
                 without: setting.without,
                 source,
@@ -86,7 +86,7 @@ pub(crate) fn ensure(
     report
 }
 
-impl Place<'_> {
+impl SysctlWriter<'_> {
     /// Returns the change, if one was needed.
     fn write_if_different(
         &mut self,

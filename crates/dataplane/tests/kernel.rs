@@ -15,7 +15,11 @@ mod cases;
 #[path = "kernel/external.rs"]
 mod external;
 #[path = "../../cli/tests/kernel/lab.rs"]
-#[allow(dead_code, reason = "a crate of its own uses the rest of it")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "a crate of its own uses the rest of it"
+)]
 mod lab;
 #[path = "kernel/tables.rs"]
 mod tables;

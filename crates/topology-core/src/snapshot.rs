@@ -332,21 +332,43 @@ impl Snapshot {
         self.firewall_marks.retain(&current);
     }
 
-    /// Lets other ports use released firewall marks, first of all those that wait for one. Call it when the kernel does
-    /// not use these marks any more. Returns whether a Service got a mark.
-    pub fn free_released_firewall_marks(&mut self) -> bool {
-        let served = self.firewall_marks.free_released();
-        let any = !served.is_empty();
-        self.marks.services(served);
+    /// The released firewall marks of a Service that the kernel may still use. They are on disk like those in use. The
+    /// next [`Self::free_released_firewall_marks`] checks them.
+    pub fn review_released_firewall_marks(&mut self, service: &ObjectName) -> Vec<u32> {
+        self.firewall_marks.review_released(service)
+    }
+
+    /// Has the next [`Self::free_released_firewall_marks`] check every released firewall mark.
+    pub fn review_all_released_firewall_marks(&mut self) {
+        self.firewall_marks.review_all_released();
+    }
+
+    /// Lets other ports use firewall marks that were released or reviewed since the last call, first of all those that
+    /// wait for one, unless the kernel still uses the mark. Returns whether a Service got a mark.
+    pub fn free_released_firewall_marks(&mut self, is_used: impl Fn(u32) -> bool) -> bool {
+        let served = self.firewall_marks.free_released(is_used);
+        self.set_dirty(served)
+    }
+
+    /// Never allocates firewall marks of other programs' virtual servers: `foreign` replaces those of the last call. A
+    /// port that has one of them gets another. Returns whether a Service got another mark.
+    pub fn avoid_firewall_marks(&mut self, foreign: impl Iterator<Item = u32>) -> bool {
+        let moved = self.firewall_marks.avoid(foreign);
+        self.set_dirty(moved)
+    }
+
+    fn set_dirty(&mut self, services: Vec<ObjectName>) -> bool {
+        let any = !services.is_empty();
+        self.marks.services(services);
         any
     }
 
-    /// All firewall marks, in no order.
+    /// All firewall marks, in no order, with the released ones that the kernel may still use.
     pub fn firewall_marks(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
         self.firewall_marks.iter()
     }
 
-    /// The ports whose firewall marks were allocated or released since the last call, with the marks that they have now.
+    /// The ports whose firewall marks were allocated or freed since the last call, with the marks that they have now.
     pub fn take_changed_firewall_marks(&mut self) -> Vec<(MarkedPort, Option<u32>)> {
         self.firewall_marks.take_changed()
     }

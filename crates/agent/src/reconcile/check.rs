@@ -42,11 +42,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.warnings.set(Topic::Kernel, Vec::new());
                 let present: BTreeSet<_> = listed.iter().map(|listed| listed.key).collect();
                 work.keys = self.vanished(&present);
+                if self.avoid_foreign_marks(present.into_iter()) {
+                    self.pass_changes().await;
+                }
                 self.check.begin(listed);
             }
             Err(error) => self.warnings.set(Topic::Kernel, vec![error.to_string()]),
         }
         self.repair(work, "missing").await;
+        self.index
+            .snapshot_mut()
+            .review_all_released_firewall_marks();
+        self.serve_waiting_for_marks().await;
     }
 
     /// Reads the calendar. If it was changed, resolves what depends on it again.

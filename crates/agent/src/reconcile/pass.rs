@@ -30,7 +30,10 @@ pub(super) const SLICE: usize = 128;
 pub(super) const DRAIN_POLL: u64 = 5_000;
 
 /// The interval while deletions are postponed, and for drains without a deadline (KP-GT-02).
-const PATIENT_POLL: u64 = 60_000;
+pub(super) const PATIENT_POLL: u64 = 60_000;
+
+/// Why a virtual server that needs elements of the tables is not created.
+const WAITS_FOR_TABLES: &str = "nftables does not have its masquerading and source ranges yet";
 
 /// The desired state of each key; `None` deletes it.
 pub(super) type DesiredKeys = BTreeMap<VirtualServerKey, Option<ProgrammableServer>>;
@@ -154,6 +157,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let done = self.pass(work).await;
         self.report(&done, None);
+        self.serve_waiting_for_marks().await;
     }
 
     /// Resolves, compares, writes.
@@ -359,16 +363,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let first = elements.filter(|element| comes_before(key, element));
         let is_protected = self.host.tables_hold(&first.copied().collect::<Vec<_>>());
         if !is_protected {
-            let error = "nftables does not have its masquerading and source ranges yet".to_owned();
             let now = self.now();
             // The reason is a warning of the node.
-            self.agenda.failed(&Item::Server(*key), error, now);
+            self.agenda
+                .failed(&Item::Server(*key), WAITS_FOR_TABLES.to_owned(), now);
         }
         is_protected
     }
 
     pub(super) fn record_success(&mut self, key: &VirtualServerKey) {
-        if let Some(failure) = self.agenda.succeeded(&Item::Server(*key)) {
+        let failure = self.agenda.succeeded(&Item::Server(*key));
+        // Nothing was logged while it waited for the tables.
+        if let Some(failure) = failure.filter(|failure| failure.error != WAITS_FOR_TABLES) {
             tracing::info!(
                 attempts = failure.attempts,
                 "{key} is as it should be again"

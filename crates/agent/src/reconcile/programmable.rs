@@ -17,6 +17,7 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 use super::addresses::HostAddresses;
 use super::desired::DesiredService;
 use super::elements;
+use super::firewall_marks::keys_of;
 use crate::metrics::record::family_name;
 
 /// Most findings of one Service that are kept; the rest are counted in one more.
@@ -105,21 +106,25 @@ fn health_elements(desired: &DesiredService, port: NonZeroU16) -> Vec<SetElement
     listeners.map(|listener| (&HEALTH, listener)).collect()
 }
 
-/// The virtual servers for marks of `held` that `asked` has no more, while the kernel has real servers in them.
+/// The virtual servers for marks that `asked` has no more, while the kernel has real servers in them: those of `held`, and
+/// those of `released`, the Service's released marks, which an earlier process may have programmed.
 ///
 /// Their real servers drain: deleting the virtual server would end the connections of outside clients, which go on
 /// when the Service changes to `externalTrafficPolicy: Cluster`.
 pub(super) fn draining_marks(
     mirror: &Mirror,
-    held: &DesiredService,
+    held: Option<&DesiredService>,
+    released: &[u32],
     asked: &DesiredService,
     servers: &[ProgrammableServer],
 ) -> Vec<ProgrammableServer> {
-    let leaving = held.keys.difference(&asked.keys).copied();
-    let marks = leaving.filter(|key| matches!(key, VirtualServerKey::FirewallMark { .. }));
-    let marks = marks.filter(|key| mirror.is_ours(key));
+    let held = held.into_iter().flat_map(|held| &held.keys).copied();
+    let held = held.filter(|key| matches!(key, VirtualServerKey::FirewallMark { .. }));
+    let released = released.iter().flat_map(|mark| keys_of(*mark));
+    let keys: BTreeSet<VirtualServerKey> = held.chain(released).collect();
+    let leaving = keys.difference(&asked.keys).copied();
     let mut targets = Vec::new();
-    for key in marks {
+    for key in leaving.filter(|key| mirror.is_ours(key)) {
         let observed = mirror.get(&key);
         let Some(observed) = observed.filter(|observed| !observed.real_servers.is_empty()) else {
             continue;

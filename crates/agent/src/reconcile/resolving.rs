@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
+use topology_core::mirror::{ObservedRealServer, RealServerDrain};
 use topology_core::model::{Frontend, ObjectName, ServicePort};
 use topology_core::resolve::{Resolution, resolve};
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::pass::{DRAIN_POLL, DesiredKeys};
+use super::pass::{DRAIN_POLL, DesiredKeys, PATIENT_POLL};
 use super::programmable::{desired_service, draining_marks};
 use super::reconciler::{Item, Reconciler};
 use crate::agent_status::Contribution;
@@ -97,9 +98,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (mut asked, mut servers) =
             desired_service(snapshot, service, resolution, &self.me, &self.addresses);
         asked.ports = self.agent_ports(service, &asked);
+        let snapshot = self.index.snapshot_mut();
+        let released = snapshot.review_released_firewall_marks(service);
         let held = self.desired.service(service);
-        let leaving = held.map(|held| draining_marks(&self.mirror, held, &asked, &servers));
-        let leaving = leaving.unwrap_or_default();
+        let leaving = draining_marks(&self.mirror, held, &released, &asked, &servers);
         let leaving_keys: Vec<_> = leaving.iter().map(|target| target.server.key).collect();
         asked.keys.extend(&leaving_keys);
         servers.extend(leaving);
@@ -114,10 +116,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         {
             self.agenda.visit(&Item::Decision(*key), due);
         }
-        // Until their last real server is deleted.
         for key in leaving_keys {
-            let again = self.now().saturating_add(DRAIN_POLL);
-            self.agenda.visit(&Item::Decision(key), Some(again));
+            self.watch_leaving(key);
         }
         for orphan in self.desired.replace(service, asked) {
             self.agenda.visit(&Item::Decision(orphan), None);
@@ -132,6 +132,22 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .into_iter()
                 .map(|target| (target.server.key, Some(target))),
         );
+    }
+
+    /// Resolves the Service of a leaving virtual server again, and reads the connections of its real servers before, until
+    /// the last one is deleted.
+    fn watch_leaving(&mut self, key: VirtualServerKey) {
+        let drains = |real: &ObservedRealServer| self.mirror.drain(&key, real.address, real.port);
+        let is_busy = |drain: &RealServerDrain| drain.connections > Some(0);
+        let held = self.mirror.get(&key);
+        let mut reals = held.into_iter().flat_map(|held| &held.real_servers);
+        let poll = match reals.any(|real| drains(real).is_some_and(is_busy)) {
+            true => PATIENT_POLL,
+            false => DRAIN_POLL,
+        };
+        let again = self.now().saturating_add(poll);
+        self.agenda.visit(&Item::Decision(key), Some(again));
+        self.mirror.mark_unknown(key);
     }
 
     /// Converts a calendar time to the loop's clock; a past time is now.

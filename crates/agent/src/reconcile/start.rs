@@ -34,6 +34,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.read_routes().await;
         // The full pass resolves all Services.
         self.update_infrastructure();
+        let present: Vec<_> = self.mirror.keys().copied().collect();
+        self.avoid_foreign_marks(present.into_iter());
         let done = self.full_pass().await;
         self.forget_claims_without_server();
         let times = StartTimes {

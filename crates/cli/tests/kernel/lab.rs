@@ -4,11 +4,25 @@
 //! Each pod has a veth pair with one route, as with Calico or the `ptp` plugin, so every packet
 //! between two pods passes the node's IP layer. Dropping the lab deletes it.
 
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+#[path = "lab/connection.rs"]
+mod connection;
+#[path = "lab/monitor.rs"]
+mod monitor;
+#[path = "lab/place.rs"]
+mod place;
+#[path = "lab/process.rs"]
+mod process;
+#[path = "lab/shell.rs"]
+mod shell;
+
+use std::net::IpAddr;
+
+pub(crate) use connection::{other_end, talk, try_connect};
+pub(crate) use monitor::Monitor;
+pub(crate) use place::Place;
+pub(crate) use process::Process;
+use shell::{batch, ip};
+pub(crate) use shell::{sh, succeeds, wait_until, wait_within};
 
 pub(crate) const NODE_V4: &str = "192.168.10.11";
 pub(crate) const NODE_V6: &str = "fd00:10::11";
@@ -19,118 +33,10 @@ pub(crate) const OUTSIDER_V6: &str = "fd00:10::1";
 const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
 
-/// The longest wait. A guest without KVM is slow.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A network namespace with a link to the node.
-#[derive(Debug)]
-pub(crate) struct Place {
-    netns: String,
-    pub(crate) v4: IpAddr,
-    pub(crate) v6: IpAddr,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Lab {
     pods: u8,
     namespaces: Vec<String>,
-}
-
-/// Runs a command line and returns its output; it must succeed.
-pub(crate) fn sh(line: &str) -> String {
-    let output = run("sh", &["-c", line]);
-    assert!(
-        output.status.success(),
-        "{line}: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-/// Runs a command line and returns whether it succeeded.
-pub(crate) fn succeeds(line: &str) -> bool {
-    run("sh", &["-c", line]).status.success()
-}
-
-fn run(program: &str, arguments: &[&str]) -> Output {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    output.unwrap_or_else(|error| panic!("{program}: {error}"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A connection from the calling thread's namespace.
-pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
-    TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
-}
-
-/// The server's end of a connection.
-pub(crate) fn other_end(listener: &TcpListener, of: &TcpStream) -> TcpStream {
-    let client = of.local_addr().unwrap();
-    loop {
-        let (stream, from) = listener.accept().unwrap();
-        if from == client {
-            return stream;
-        }
-    }
-}
-
-/// Asserts that data passes in both directions.
-pub(crate) fn talk(one: &TcpStream, other: &TcpStream) {
-    for (mut from, mut to) in [(one, other), (other, one)] {
-        to.set_read_timeout(Some(PATIENCE)).unwrap();
-        from.write_all(b"word").unwrap();
-        to.read_exact(&mut [0; 4])
-            .expect("the connection continues");
-    }
-}
-
-/// Runs lines of `ip`, without that word, in one process, because processes start slowly in a
-/// guest.
-fn ip(options: &[&str], lines: &str) {
-    let output = batch(options, lines);
-    let error = text(&output.stderr);
-    assert!(output.status.success(), "ip {options:?}: {lines}: {error}");
-}
-
-fn batch(options: &[&str], lines: &str) -> Output {
-    let mut child = Command::new("ip")
-        .args(options)
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("ip: {error}"));
-    let mut input = child.stdin.take().expect("asked for");
-    input.write_all(lines.as_bytes()).expect("ip reads");
-    drop(input);
-    child.wait_with_output().expect("our own child")
-}
-
-/// Waits until `done` returns true; `what` is for the panic message.
-///
-/// Polling takes at most half of the time. Most checks start a program, and the tested programs
-/// need the processor, too.
-pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    loop {
-        let look = Instant::now();
-        if done() {
-            return;
-        }
-        assert!(
-            start.elapsed() < PATIENCE,
-            "waited {PATIENCE:?} for: {what}"
-        );
-        std::thread::sleep(look.elapsed().max(Duration::from_millis(20)));
-    }
 }
 
 impl Lab {
@@ -246,6 +152,36 @@ impl Lab {
         place
     }
 
+    /// A container behind a bridge of this node, as Docker makes it: its address, and the bridge's as its gateway.
+    pub(crate) fn container(&mut self, bridge: &str, gateway: &str, address: &str) -> Place {
+        let netns = self.namespace("container");
+        let (own, bits) = gateway.split_once('/').expect("with a prefix length");
+        ip(
+            &[],
+            &format!(
+                "link add {bridge} type bridge
+                addr add {gateway} dev {bridge}
+                link set {bridge} up
+                link add port0 type veth peer name eth0 netns {netns}
+                link set port0 master {bridge} up"
+            ),
+        );
+        ip(
+            &["-n", &netns],
+            &format!(
+                "link set lo up
+                addr add {address}/{bits} dev eth0
+                link set eth0 up
+                route add default via {own}"
+            ),
+        );
+        Place {
+            netns,
+            v4: address.parse().unwrap(),
+            v6: std::net::Ipv6Addr::LOCALHOST.into(),
+        }
+    }
+
     fn namespace(&mut self, name: &str) -> String {
         // Unique names: namespaces belong to the whole guest, and other tests may run.
         let name = format!("{name}-{}", std::process::id());
@@ -281,186 +217,5 @@ impl Drop for Lab {
         let lines: String = pods.chain(names).collect();
         // A test may have deleted some of it.
         drop(batch(&["-force"], &format!("link delete eth0\n{lines}")));
-    }
-}
-
-impl Place {
-    /// The command, which runs inside.
-    pub(crate) fn command(&self, line: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args([
-            "netns",
-            "exec",
-            &self.netns,
-            "sh",
-            "-c",
-            &format!("exec {line}"),
-        ]);
-        command.stdin(Stdio::null());
-        command
-    }
-
-    /// Runs a command line inside; it must succeed.
-    pub(crate) fn sh(&self, line: &str) -> String {
-        sh(&format!("ip netns exec {} sh -c '{line}'", self.netns))
-    }
-
-    /// The prefix of a command line that runs inside.
-    pub(crate) fn prefix(&self) -> String {
-        format!("ip netns exec {}", self.netns)
-    }
-
-    /// Runs a command line inside and returns whether it succeeded.
-    pub(crate) fn succeeds(&self, line: &str) -> bool {
-        succeeds(&format!("{} {line}", self.prefix()))
-    }
-
-    /// Runs `what` in a thread inside.
-    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        let namespace = std::fs::File::open(format!("/run/netns/{}", self.netns)).unwrap();
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let kind = Some(rustix::thread::LinkNameSpaceType::Network);
-                rustix::thread::move_into_link_name_space(namespace.as_fd(), kind).unwrap();
-                what()
-            });
-            thread.join().expect("the thread's own panic was printed")
-        })
-    }
-
-    /// A connection from inside, which stays open.
-    pub(crate) fn connect(&self, target: &str) -> TcpStream {
-        self.inside(|| try_connect(target))
-            .unwrap_or_else(|error| panic!("{target}: {error}"))
-    }
-
-    /// Listens on `port` of the IPv4 address.
-    pub(crate) fn listen(&self, port: u16) -> TcpListener {
-        self.inside(|| TcpListener::bind((self.v4, port)).unwrap())
-    }
-
-    /// Starts TCP servers on `port` of both families, which reply with `name`.
-    pub(crate) fn serve(&self, port: u16, name: &str) -> Vec<Process> {
-        let Self { v4, v6, .. } = self;
-        [format!("{v4}:{port}"), format!("[{v6}]:{port}")]
-            .into_iter()
-            .map(|listen| {
-                let server = self.spawn(&format!("guest serve --listen {listen} --name {name}"));
-                self.wait_for_server(&listen);
-                server
-            })
-            .collect()
-    }
-
-    /// Waits until a server listens at an address of this namespace.
-    pub(crate) fn wait_for_server(&self, listen: &str) {
-        wait_until("a server", || self.inside(|| try_connect(listen).is_ok()));
-    }
-
-    /// Starts a command inside, which ends when the returned value is dropped.
-    pub(crate) fn spawn(&self, line: &str) -> Process {
-        Process::spawn(self.command(line))
-    }
-}
-
-/// A child process that is killed when dropped.
-#[derive(Debug)]
-pub(crate) struct Process(Child);
-
-impl Process {
-    pub(crate) fn spawn(mut command: Command) -> Self {
-        Self(
-            command
-                .spawn()
-                .unwrap_or_else(|error| panic!("{command:?}: {error}")),
-        )
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.0.id()
-    }
-
-    /// The exit status, if it has exited.
-    pub(crate) fn try_wait(&mut self) -> Option<std::process::ExitStatus> {
-        self.0.try_wait().expect("our own child")
-    }
-
-    /// Waits for the exit.
-    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
-        let mut status = None;
-        wait_until("the end of a process", || {
-            status = self.try_wait();
-            status.is_some()
-        });
-        status.expect("waited for")
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-/// Records writes of all programs to routes, links and nftables.
-#[derive(Debug)]
-pub(crate) struct Monitor {
-    files: [std::path::PathBuf; 2],
-    _programs: [Process; 2],
-    folder: tempfile::TempDir,
-}
-
-impl Monitor {
-    pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let spawn = |name: &str, line: &str| {
-            let path = folder.path().join(name);
-            let file = std::fs::File::create(&path).unwrap();
-            let mut command = Command::new("sh");
-            command
-                .args(["-c", &format!("exec {line}")])
-                .stdin(Stdio::null())
-                .stdout(file);
-            (path, Process::spawn(command))
-        };
-        let (routes, ip) = spawn("ip", "ip monitor route link address");
-        let (tables, nft) = spawn("nft", "nft monitor");
-        let monitor = Self {
-            files: [routes, tables],
-            _programs: [ip, nft],
-            folder,
-        };
-        // Both monitors run when they print an event. The lab's own events are then removed.
-        wait_until("the monitors", || {
-            sh(
-                "ip link add probe type veth peer name eborp && ip link del probe
-                nft add table ip probe; nft delete table ip probe",
-            );
-            let ends = ["Deleted", "delete table ip probe"];
-            let mut files = monitor.files.iter().zip(ends);
-            files
-                .all(|(file, end)| std::fs::read_to_string(file).is_ok_and(|all| all.contains(end)))
-        });
-        std::thread::sleep(Duration::from_millis(300));
-        for file in &monitor.files {
-            // The programs append, so they continue at the start of the truncated file.
-            std::fs::File::create(file).unwrap();
-        }
-        monitor
-    }
-
-    /// The writes to tables, and to routes and links of an agent.
-    pub(crate) fn seen(&self) -> String {
-        std::thread::sleep(Duration::from_millis(300));
-        debug_assert!(self.folder.path().exists());
-        let [routes, tables] = self
-            .files
-            .each_ref()
-            .map(|file| std::fs::read_to_string(file).unwrap_or_default());
-        let concerns = |line: &&str| line.contains("proto 173") || line.contains("kube-ipvs0");
-        let routes: String = routes.lines().filter(concerns).collect();
-        routes + tables.trim_start_matches('\0')
     }
 }

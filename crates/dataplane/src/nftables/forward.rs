@@ -2,9 +2,10 @@
 //!
 //! Replies of endpoints to pods are forwarded, so such a chain ends connections through Services unless one of its rules
 //! accepts them. Docker sets that policy. Chains are listed over netlink, in a task of their own, and only after a change
-//! of the ruleset. Those of the legacy iptables backend cannot be listed over netlink. Numbers are those of
-//! `include/uapi/linux/netfilter/nf_tables.h` and `include/uapi/linux/netfilter.h`.
+//! of the ruleset. A chain that accepts by default and ends with a rule that drops is not found, because rules are not
+//! read. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `include/uapi/linux/netfilter.h`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use netlink_pipeline::{
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 
 use super::foreign::family_name;
 use super::generation::Generation;
+use super::legacy;
 
 /// `NFT_MSG_GETCHAIN` of the subsystem `NFNL_SUBSYS_NFTABLES`.
 const GET: u16 = 0x0a04;
@@ -33,6 +35,9 @@ const DROP: u32 = 0;
 /// `NFPROTO_INET`, `NFPROTO_IPV4` and `NFPROTO_IPV6`.
 const IP_FAMILIES: [u8; 3] = [1, 2, 10];
 
+/// Where the kernel lists the tables of legacy iptables.
+const NET: &str = "/proc/net";
+
 /// Most chains that a warning names.
 const MOST_NAMES: usize = 3;
 
@@ -43,21 +48,24 @@ pub async fn watch_forwarding(period: Duration, news: watch::Sender<Vec<String>>
     let Ok(mut connection) = opened else {
         return news.closed().await;
     };
-    let mut seen = None;
+    let (mut seen, mut chains) = (None, Vec::new());
     while !news.is_closed() {
         let generation = Generation::read(&mut connection).await.ok().flatten();
         if generation.is_none() || generation != seen {
             // A list that fails says nothing, and the next check tries again.
-            if let Ok(chains) = dropping(&mut connection).await {
-                seen = generation;
-                let lines: Vec<String> = line(&chains).into_iter().collect();
-                news.send_if_modified(|last| {
-                    let differs = *last != lines;
-                    *last = lines;
-                    differs
-                });
+            if let Ok(dropping) = dropping(&mut connection).await {
+                (seen, chains) = (generation, dropping);
             }
         }
+        let lines = line(&chains)
+            .into_iter()
+            .chain(legacy::lines(Path::new(NET)));
+        let lines: Vec<String> = lines.collect();
+        news.send_if_modified(|last| {
+            let differs = *last != lines;
+            *last = lines;
+            differs
+        });
         tokio::time::sleep(period).await;
     }
 }

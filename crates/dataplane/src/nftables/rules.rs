@@ -111,6 +111,9 @@ fn unclaimed(echo: &str, refuse: &str) -> Chain {
         name: "unclaimed",
         hook: None,
         rules: vec![
+            // As long as kube-proxy's addresses are on `kube-ipvs0`, connections of the node to a Service have its address
+            // as their source, too.
+            Rule::new("ct direction reply accept", "a reply to this node"),
             Rule::new(format!("{echo} accept"), "echo is answered"),
             refused("meta l4proto tcp reject with tcp reset".to_owned()),
             refused(format!("reject with {refuse}")),

@@ -10,32 +10,24 @@
 //! full drain time again.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::crash_point::CrashPoint;
-use crate::hash::fnv1a;
-use crate::ownership::journal::Journal;
+use crate::ownership::checked_record::{CheckedRecord, LineFormat, ParsedLines};
 use crate::ownership::record::parse_key;
-
-const FILE: &str = "draining";
-const HEADER: &str = "ipvs-topo draining 1 boot ";
 
 /// The open record.
 #[derive(Debug)]
-pub struct Draining {
-    path: PathBuf,
-    header: String,
-    /// `None` after a failure: then the file does not exist, and the next change writes all
-    /// deadlines.
-    journal: Option<Journal>,
-}
+pub struct Draining(CheckedRecord<DeadlineLine>);
+
+/// A deadline that begins or ends.
+#[derive(Debug)]
+struct DeadlineLine;
 
 /// The contents of the record when it was opened.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -58,19 +50,12 @@ impl Deadlines {
             })
     }
 
-    /// Parses the text of the file.
-    pub fn parse(text: &str, boot: &str) -> Self {
-        let mut deadlines = Self::default();
-        let mut lines = text.split_inclusive('\n');
-        let header = lines.next().unwrap_or_default().trim_end();
-        if header.strip_prefix(HEADER) != Some(boot) {
-            return deadlines;
-        }
-        for line in lines {
-            let Some(deadline) = parse_line(line) else {
-                deadlines.damaged += 1;
-                continue;
-            };
+    fn after(lines: ParsedLines<Deadline>) -> Self {
+        let mut deadlines = Self {
+            damaged: lines.damaged,
+            ..Self::default()
+        };
+        for deadline in lines.entries {
             let real = (deadline.key, deadline.address, deadline.port);
             match deadline.until {
                 Some(until) => drop(deadlines.held.insert(real, until)),
@@ -85,21 +70,9 @@ impl Draining {
     /// Opens or creates the record in `directory`, which exists; `boot` is the kernel's boot id.
     /// After an error the next change tries again.
     pub fn open(directory: &Path, boot: &str) -> (Self, io::Result<Deadlines>) {
-        let mut record = Self {
-            path: directory.join(FILE),
-            header: format!("{HEADER}{boot}"),
-            journal: None,
-        };
-        let deadlines = record.load(boot);
-        (record, deadlines)
-    }
-
-    fn load(&mut self, boot: &str) -> io::Result<Deadlines> {
-        let text = Journal::read(&self.path)?;
-        let deadlines = Deadlines::parse(&text, boot);
-        let (live, fresh) = (deadlines.held.len(), || lines(deadlines.iter()));
-        self.journal = Some(Journal::open(&self.path, &self.header, &text, live, fresh)?);
-        Ok(deadlines)
+        let mut record = CheckedRecord::new(directory, boot);
+        let deadlines = record.open(Deadlines::after, |deadlines| deadlines.iter().collect());
+        (Self(record), deadlines)
     }
 
     /// Records deadlines that begin or end. `held` iterates over all deadlines, including these, in
@@ -110,84 +83,66 @@ impl Draining {
         held: &mut dyn Iterator<Item = Deadline>,
         crash_point: &CrashPoint,
     ) -> io::Result<()> {
-        let written = match &mut self.journal {
-            Some(journal) if !journal.needs_rewrite() => {
-                journal.append(&lines(changed.iter().copied()), crash_point)
-            }
-            Some(_) | None => self.rewrite(held),
-        };
+        let written = self.0.save(changed, || held.collect(), crash_point);
         if written.is_err() {
             // An old deadline must not be taken for one that could not be written.
-            self.journal = None;
-            drop(fs::remove_file(&self.path));
+            self.0.delete();
         }
         written
     }
-
-    fn rewrite(&mut self, held: &mut dyn Iterator<Item = Deadline>) -> io::Result<()> {
-        self.journal = Some(Journal::create(&self.path, &self.header, &lines(held))?);
-        Ok(())
-    }
 }
 
-fn lines(deadlines: impl Iterator<Item = Deadline>) -> String {
-    deadlines.fold(String::new(), |mut text, deadline| {
-        let words = deadline_text(&deadline);
-        // Writing to a `String` fails only if `Display` does; `Display` of a number does not.
-        let _written = writeln!(text, "{words} sum {:08x}", fnv1a(&words));
-        text
-    })
-}
+impl LineFormat for DeadlineLine {
+    const FILE: &'static str = "draining";
+    type Entry = Deadline;
 
-fn deadline_text(deadline: &Deadline) -> String {
-    let Deadline {
-        key,
-        address,
-        port,
-        until,
-    } = deadline;
-    let real = SocketAddr::new(*address, *port);
-    match until {
-        Some(until) => format!("+ {key} -r {real} until {until}"),
-        None => format!("- {key} -r {real}"),
-    }
-}
-
-/// Parses a line, with its newline.
-fn parse_line(line: &str) -> Option<Deadline> {
-    let (words, sum) = line.strip_suffix('\n')?.rsplit_once(" sum ")?;
-    let same = sum == format!("{:08x}", fnv1a(words));
-    let (words, until) = match words.split_at_checked(2).filter(|_| same)? {
-        ("+ ", rest) => {
-            let (rest, until) = rest.rsplit_once(" until ")?;
-            (rest, Some(until.parse().ok()?))
+    fn print(deadline: &Deadline) -> String {
+        let Deadline {
+            key,
+            address,
+            port,
+            until,
+        } = deadline;
+        let real = SocketAddr::new(*address, *port);
+        match until {
+            Some(until) => format!("+ {key} -r {real} until {until}"),
+            None => format!("- {key} -r {real}"),
         }
-        ("- ", rest) => (rest, None),
-        _ => return None,
-    };
-    let (key, real) = words.split_once(" -r ")?;
-    let real: SocketAddr = real.parse().ok()?;
-    Some(Deadline {
-        key: parse_key(key)?,
-        address: real.ip(),
-        port: real.port(),
-        until,
-    })
+    }
+
+    fn parse(words: &str) -> Option<Deadline> {
+        let (words, until) = match words.split_at_checked(2)? {
+            ("+ ", rest) => {
+                let (rest, until) = rest.rsplit_once(" until ")?;
+                (rest, Some(until.parse().ok()?))
+            }
+            ("- ", rest) => (rest, None),
+            _ => return None,
+        };
+        let (key, real) = words.split_once(" -r ")?;
+        let real: SocketAddr = real.parse().ok()?;
+        Some(Deadline {
+            key: parse_key(key)?,
+            address: real.ip(),
+            port: real.port(),
+            until,
+        })
+    }
 }
 
-/// Checks that a record of the parsed deadlines parses to the same. Lines without a checksum get
-/// one.
+/// Checks that a record of the parsed deadlines parses to the same.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
-    let with_sum = |line: &str| match line.contains(" sum ") {
-        true => format!("{line}\n"),
-        false => format!("{line} sum {:08x}\n", fnv1a(line)),
+    use crate::ownership::checked_record::{parse_fuzzed, reparse};
+    let of = |entries| {
+        Deadlines::after(ParsedLines {
+            entries,
+            damaged: 0,
+        })
     };
-    let all: String = text.lines().map(with_sum).collect();
-    let Deadlines { held, .. } = Deadlines::parse(&format!("{HEADER}b\n{all}"), "b");
-    let deadlines = Deadlines { held, damaged: 0 };
-    let text = format!("{HEADER}b\n{}", lines(deadlines.iter()));
-    assert_eq!(Deadlines::parse(&text, "b"), deadlines);
+    let deadlines = of(parse_fuzzed::<DeadlineLine>(text));
+    let all: Vec<Deadline> = deadlines.iter().collect();
+    assert_eq!(of(reparse::<DeadlineLine>(&all)), deadlines);
 }
 
 #[cfg(test)]

@@ -6,16 +6,12 @@
 //! line is ignored. Settings do not outlive a reboot, and neither does the record.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::crash_point::CrashPoint;
-use crate::hash::fnv1a;
-use crate::ownership::journal::Journal;
-
-const FILE: &str = "settings";
-const HEADER: &str = "ipvs-topo settings 1 boot ";
+use crate::ownership::checked_record::{CheckedRecord, LineFormat, ParsedLines};
 
 /// A change of a setting. Values have no spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,19 +59,13 @@ impl SavedSettings {
         true
     }
 
-    /// Parses the text of the file.
-    pub fn parse(text: &str, boot: &str) -> Self {
-        let mut saved = Self::default();
-        let mut lines = text.split_inclusive('\n');
-        let header = lines.next().unwrap_or_default().trim_end();
-        if header.strip_prefix(HEADER) != Some(boot) {
-            return saved;
-        }
-        for line in lines {
-            match parse_line(line) {
-                Some(change) => drop(saved.add(&change)),
-                None => saved.damaged += 1,
-            }
+    fn after(lines: ParsedLines<SettingChange>) -> Self {
+        let mut saved = Self {
+            damaged: lines.damaged,
+            ..Self::default()
+        };
+        for change in &lines.entries {
+            saved.add(change);
         }
         saved
     }
@@ -84,105 +74,82 @@ impl SavedSettings {
 /// The open record.
 #[derive(Debug)]
 pub struct SettingsRecord {
-    path: PathBuf,
-    header: String,
     saved: SavedSettings,
-    /// `None` after a failure: the next change writes the whole file.
-    journal: Option<Journal>,
+    file: CheckedRecord<SettingLine>,
 }
+
+/// A change of a setting.
+#[derive(Debug)]
+struct SettingLine;
 
 impl SettingsRecord {
     /// Opens or creates the record in `directory`, which exists; `boot` is the kernel's boot id. After an error the next
     /// change tries again.
     pub fn open(directory: &Path, boot: &str) -> (Self, io::Result<SavedSettings>) {
-        let mut record = Self {
-            path: directory.join(FILE),
-            header: format!("{HEADER}{boot}"),
-            saved: SavedSettings::default(),
-            journal: None,
+        let mut file = CheckedRecord::new(directory, boot);
+        let saved = file.open(SavedSettings::after, |saved| saved.iter().collect());
+        let record = Self {
+            saved: saved.as_ref().cloned().unwrap_or_default(),
+            file,
         };
-        let saved = record.load(boot);
         (record, saved)
-    }
-
-    fn load(&mut self, boot: &str) -> io::Result<SavedSettings> {
-        let text = Journal::read(&self.path)?;
-        self.saved = SavedSettings::parse(&text, boot);
-        let saved = self.saved.clone();
-        let fresh = || lines(saved.iter());
-        let live = saved.held.len();
-        self.journal = Some(Journal::open(&self.path, &self.header, &text, live, fresh)?);
-        Ok(saved)
     }
 
     /// Records a change that is about to be made.
     pub fn save(&mut self, change: &SettingChange, crash_point: &CrashPoint) -> io::Result<()> {
-        if !self.saved.add(change) && self.journal.is_some() {
+        if !self.saved.add(change) && self.file.is_complete() {
             return Ok(());
         }
-        let written = match &mut self.journal {
-            Some(journal) if !journal.needs_rewrite() => {
-                journal.append(&lines(std::iter::once(change.clone())), crash_point)
-            }
-            Some(_) | None => self.rewrite(),
-        };
-        if written.is_err() {
-            self.journal = None;
-        }
-        written
-    }
-
-    fn rewrite(&mut self) -> io::Result<()> {
-        let text = lines(self.saved.iter());
-        self.journal = Some(Journal::create(&self.path, &self.header, &text)?);
-        Ok(())
+        let all = || self.saved.iter().collect();
+        self.file
+            .save(std::slice::from_ref(change), all, crash_point)
     }
 }
 
-fn lines(changes: impl Iterator<Item = SettingChange>) -> String {
-    changes.fold(String::new(), |mut text, change| {
+impl LineFormat for SettingLine {
+    const FILE: &'static str = "settings";
+    type Entry = SettingChange;
+
+    fn print(change: &SettingChange) -> String {
         let SettingChange { name, old, new } = change;
-        let words = format!("{name} old {old} new {new}");
-        // Writing to a `String` fails only if `Display` does; `Display` of a number does not.
-        let _written = writeln!(text, "{words} sum {:08x}", fnv1a(&words));
-        text
-    })
-}
+        format!("{name} old {old} new {new}")
+    }
 
-/// Parses a line, with its newline.
-fn parse_line(line: &str) -> Option<SettingChange> {
-    let (words, sum) = line.strip_suffix('\n')?.rsplit_once(" sum ")?;
-    let same = sum == format!("{:08x}", fnv1a(words));
-    let mut parts = words.split(' ');
-    let mut next = || parts.next().filter(|part| same && !part.is_empty());
-    let change = match [next()?, next()?, next()?, next()?, next()?] {
-        [name, "old", old, "new", new] => SettingChange {
+    fn parse(words: &str) -> Option<SettingChange> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let [name, "old", old, "new", new] = words[..] else {
+            return None;
+        };
+        let is_whole = [name, old, new].iter().all(|word| !word.is_empty());
+        is_whole.then(|| SettingChange {
             name: name.to_owned(),
             old: old.to_owned(),
             new: new.to_owned(),
-        },
-        _ => return None,
-    };
-    parts.next().is_none().then_some(change)
+        })
+    }
 }
 
-/// Checks that a record of the parsed settings parses to the same. Lines without a checksum get one.
+/// Checks that a record of the parsed settings parses to the same.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
-    let with_sum = |line: &str| match line.contains(" sum ") {
-        true => format!("{line}\n"),
-        false => format!("{line} sum {:08x}\n", fnv1a(line)),
+    use crate::ownership::checked_record::{parse_fuzzed, reparse};
+    let of = |entries| {
+        SavedSettings::after(ParsedLines {
+            entries,
+            damaged: 0,
+        })
     };
-    let all: String = text.lines().map(with_sum).collect();
-    let SavedSettings { held, .. } = SavedSettings::parse(&format!("{HEADER}b\n{all}"), "b");
-    let saved = SavedSettings { held, damaged: 0 };
-    let text = format!("{HEADER}b\n{}", lines(saved.iter()));
-    assert_eq!(SavedSettings::parse(&text, "b"), saved);
+    let saved = of(parse_fuzzed::<SettingLine>(text));
+    let all: Vec<SettingChange> = saved.iter().collect();
+    assert_eq!(of(reparse::<SettingLine>(&all)), saved);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ownership::checked_record::{header, lines, parse};
+
+    const FILE: &str = SettingLine::FILE;
 
     fn change(name: &str, old: &str, new: &str) -> SettingChange {
         SettingChange {
@@ -219,16 +186,17 @@ mod tests {
 
     #[test]
     fn a_torn_or_edited_line_is_ignored() {
-        let whole = lines([change("a", "0", "1"), change("b", "0", "1")].into_iter());
-        let torn = whole.trim_end();
-        let saved = SavedSettings::parse(&format!("{HEADER}b\n{torn}"), "b");
+        let header = header::<SettingLine>("b");
+        let saved_of = |lines: &str| {
+            let text = format!("{header}\n{lines}");
+            SavedSettings::after(parse::<SettingLine>(&text, &header))
+        };
+        let whole = lines::<SettingLine>(&[change("a", "0", "1"), change("b", "0", "1")]);
+        let saved = saved_of(whole.trim_end());
         assert_eq!(saved.iter().collect::<Vec<_>>(), [change("a", "0", "1")]);
         assert_eq!(saved.damaged, 1);
         let edited = whole.replace("new 1", "new 2");
-        assert_eq!(
-            SavedSettings::parse(&format!("{HEADER}b\n{edited}"), "b").damaged,
-            2
-        );
+        assert_eq!(saved_of(&edited).damaged, 2);
     }
 
     #[test]

@@ -51,12 +51,12 @@ impl Tree {
     }
 
     fn ensure(&mut self, needs: &Needs, conntrack: &ConntrackSettings) -> SysctlReport {
-        let mut place = Place {
+        let mut writer = SysctlWriter {
             root: self.root.path(),
             record: &mut self.record,
             crash_point: &CrashPoint::new(None),
         };
-        ensure(&mut place, needs, conntrack)
+        ensure(&mut writer, needs, conntrack)
     }
 
     /// As without settings of connection tracking.

@@ -3,7 +3,7 @@
 //! One address and port has one list of real servers in IPVS. With `externalTrafficPolicy: Local` the packets of outside
 //! clients get a mark, and a virtual server for the mark has the endpoints of this node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -91,11 +91,15 @@ pub(super) struct FirewallMarks {
     mask: MarkMask,
     by_port: FxHashMap<MarkedPort, u32>,
     taken: FxHashSet<u32>,
+    /// Marks of virtual servers of other programs.
+    foreign: FxHashSet<u32>,
     /// Released marks, with their former ports. The kernel may still use them, so no other port gets one of them.
-    resting: FxHashMap<MarkedPort, u32>,
+    resting: BTreeMap<MarkedPort, u32>,
+    /// Ports whose released marks may be free now.
+    unchecked: Vec<MarkedPort>,
     /// Ports that need a mark while all are in use.
     waiting: BTreeSet<MarkedPort>,
-    /// Ports whose marks were allocated or released since the last call.
+    /// Ports whose marks were allocated or freed since the last call.
     changed: FxHashSet<MarkedPort>,
 }
 
@@ -111,7 +115,9 @@ impl FirewallMarks {
             mask,
             by_port: FxHashMap::default(),
             taken: FxHashSet::default(),
-            resting: FxHashMap::default(),
+            foreign: FxHashSet::default(),
+            resting: BTreeMap::new(),
+            unchecked: Vec::new(),
             waiting: BTreeSet::new(),
             changed: FxHashSet::default(),
         }
@@ -127,15 +133,15 @@ impl FirewallMarks {
         self.by_port.get(port).copied()
     }
 
-    /// All marks, in no order.
+    /// All marks, in no order: those that ports have, and those of former ports that the kernel may still use.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
-        self.by_port.iter().map(|(port, mark)| (port, *mark))
+        let all = self.by_port.iter().chain(&self.resting);
+        all.map(|(port, mark)| (port, *mark))
     }
 
     /// Gives `port` a mark of an earlier process, unless the mark does not fit the mask or is taken.
     pub(super) fn restore(&mut self, port: MarkedPort, mark: u32) {
-        let fits = mark & !self.mask.bits() == 0 && mark & self.fixed() == self.fixed();
-        if fits && !self.by_port.contains_key(&port) && self.taken.insert(mark) {
+        if self.fits(mark) && !self.by_port.contains_key(&port) && self.taken.insert(mark) {
             self.by_port.insert(port, mark);
         }
     }
@@ -152,11 +158,70 @@ impl FirewallMarks {
         }
     }
 
-    /// Makes released marks free, and allocates them to ports that wait for one. Returns their Services.
-    pub(super) fn free_released(&mut self) -> Vec<ObjectName> {
-        for mark in self.resting.drain().map(|(_, mark)| mark) {
-            self.taken.remove(&mark);
+    /// The released marks of a Service. The next [`Self::free_released`] checks them.
+    pub(super) fn review_released(&mut self, service: &ObjectName) -> Vec<u32> {
+        let first = MarkedPort {
+            service: service.clone(),
+            port_name: "".into(),
+            protocol: Protocol::Tcp,
+        };
+        let resting = self.resting.range(first..);
+        let of_service = resting.take_while(|(port, _)| port.service == *service);
+        let (ports, marks): (Vec<_>, Vec<_>) =
+            of_service.map(|(port, mark)| (port.clone(), *mark)).unzip();
+        self.unchecked.extend(ports);
+        marks
+    }
+
+    /// Has the next [`Self::free_released`] check every released mark.
+    pub(super) fn review_all_released(&mut self) {
+        self.unchecked = self.resting.keys().cloned().collect();
+    }
+
+    /// Makes marks free that were released or reviewed since the last call and that the kernel does not use, and
+    /// allocates them to ports that wait for one. Returns their Services.
+    pub(super) fn free_released(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<ObjectName> {
+        for port in std::mem::take(&mut self.unchecked) {
+            let mark = self.resting.get(&port).copied();
+            if let Some(mark) = mark.filter(|mark| !is_used(*mark)) {
+                self.resting.remove(&port);
+                self.taken.remove(&mark);
+                self.changed.insert(port);
+            }
         }
+        self.serve_waiting()
+    }
+
+    /// Allocates no mark of `foreign`, which replaces the marks of the last call. Ports that have one of them get
+    /// another. Returns the Services whose marks changed.
+    pub(super) fn avoid(&mut self, foreign: impl Iterator<Item = u32>) -> Vec<ObjectName> {
+        let foreign: FxHashSet<u32> = foreign.filter(|mark| self.fits(*mark)).collect();
+        if foreign == self.foreign {
+            return Vec::new();
+        }
+        self.foreign = foreign;
+        let ports = self.by_port.iter();
+        let mut moved: Vec<(MarkedPort, u32)> = ports
+            .filter(|(_, mark)| self.foreign.contains(mark))
+            .map(|(port, mark)| (port.clone(), *mark))
+            .collect();
+        moved.sort_unstable();
+        for (port, mark) in &moved {
+            self.by_port.remove(port);
+            self.taken.remove(mark);
+            self.changed.insert(port.clone());
+        }
+        let mut services: Vec<ObjectName> = Vec::new();
+        for (port, _) in moved {
+            services.push(port.service.clone());
+            self.allocate(port);
+        }
+        services.extend(self.serve_waiting());
+        services
+    }
+
+    /// Allocates free marks to ports that wait for one. Returns their Services.
+    fn serve_waiting(&mut self) -> Vec<ObjectName> {
         let mut served = Vec::new();
         while !self.is_full()
             && let Some(port) = self.waiting.pop_first()
@@ -169,7 +234,14 @@ impl FirewallMarks {
 
     /// Whether all marks are in use.
     fn is_full(&self) -> bool {
-        u64::try_from(self.taken.len()).is_ok_and(|taken| taken >= self.mask.marks())
+        let foreign = self.foreign.iter();
+        let foreign = foreign.filter(|mark| !self.taken.contains(mark)).count();
+        u64::try_from(self.taken.len() + foreign).is_ok_and(|taken| taken >= self.mask.marks())
+    }
+
+    /// Whether the mark is one that could be allocated.
+    fn fits(&self, mark: u32) -> bool {
+        mark & !self.mask.bits() == 0 && mark & self.fixed() == self.fixed()
     }
 
     /// Releases every mark whose port is not in `current`.
@@ -185,12 +257,13 @@ impl FirewallMarks {
         }
     }
 
-    /// The ports whose marks were allocated or released since the last call, sorted.
+    /// The ports whose marks were allocated or freed since the last call, with their marks, sorted.
     pub(super) fn take_changed(&mut self) -> Vec<(MarkedPort, Option<u32>)> {
         let changed = std::mem::take(&mut self.changed).into_iter();
         let mut changed: Vec<_> = changed
             .map(|port| {
                 let mark = self.of(&port);
+                let mark = mark.or_else(|| self.resting.get(&port).copied());
                 (port, mark)
             })
             .collect();
@@ -202,7 +275,7 @@ impl FirewallMarks {
         self.waiting.remove(port);
         if let Some(mark) = self.by_port.remove(port) {
             self.resting.insert(port.clone(), mark);
-            self.changed.insert(port.clone());
+            self.unchecked.push(port.clone());
         }
     }
 
@@ -211,7 +284,6 @@ impl FirewallMarks {
             return;
         }
         if let Some(mark) = self.resting.remove(&port) {
-            self.changed.insert(port.clone());
             self.by_port.insert(port, mark);
             return;
         }
@@ -223,7 +295,8 @@ impl FirewallMarks {
         let first = hash(&port);
         let mut marks = (0..self.mask.marks())
             .map(|nth| self.fixed() | spread(first.wrapping_add(nth), free_bits));
-        if let Some(mark) = marks.find(|mark| !self.taken.contains(mark)) {
+        let is_free = |mark: &u32| !self.taken.contains(mark) && !self.foreign.contains(mark);
+        if let Some(mark) = marks.find(is_free) {
             self.taken.insert(mark);
             self.changed.insert(port.clone());
             self.by_port.insert(port, mark);
@@ -354,7 +427,7 @@ mod tests {
         assert_eq!(marks.of(&port("a")).map(|mark| mark & !0b100), Some(0b1001));
         assert_eq!(marks.iter().count(), 2);
         assert_eq!(marks.of(&port("c")), None);
-        assert_eq!(marks.free_released(), []);
+        assert_eq!(marks.free_released(|_| false), []);
         let before = marks.of(&port("a"));
         marks.replace(Some(&service("a")), None);
         assert_eq!(
@@ -365,12 +438,69 @@ mod tests {
         marks.replace(None, Some(&service("a")));
         assert_eq!(marks.of(&port("a")), before);
         marks.replace(Some(&service("a")), None);
-        assert_eq!(marks.free_released(), [ObjectName::new("t", "c")]);
-        assert!(marks.of(&port("c")).is_some());
+        assert_eq!(
+            marks.free_released(|_| true),
+            [],
+            "the kernel uses the mark"
+        );
+        assert_eq!(marks.free_released(|_| false), [], "it is not reviewed");
+        let a = ObjectName::new("t", "a");
+        assert_eq!(marks.review_released(&a), [before.unwrap()]);
+        assert_eq!(marks.review_released(&ObjectName::new("t", "")), [0_u32; 0]);
+        assert_eq!(marks.iter().count(), 2, "it stays on disk");
+        marks.take_changed();
+        let c = ObjectName::new("t", "c");
+        assert_eq!(marks.free_released(|_| false), [c]);
+        assert_eq!(marks.of(&port("c")), before);
+        assert_eq!(
+            marks.take_changed(),
+            [(port("a"), None), (port("c"), before)]
+        );
         marks.replace(None, Some(&service("a")));
         marks.replace(Some(&service("a")), None);
         marks.replace(Some(&service("b")), None);
-        assert_eq!(marks.free_released(), [], "a does not wait any more");
+        let none: [ObjectName; 0] = [];
+        assert_eq!(
+            marks.free_released(|_| false),
+            none,
+            "a does not wait any more"
+        );
+        assert_eq!(marks.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_mark_that_is_released_before_it_is_written_is_written_while_the_kernel_may_use_it() {
+        let mut marks = FirewallMarks::default();
+        marks.replace(None, Some(&service("a")));
+        marks.replace(Some(&service("a")), None);
+        let written = marks.take_changed();
+        assert!(matches!(written[..], [(_, Some(_))]), "{written:?}");
+        marks.review_all_released();
+        marks.free_released(|_| false);
+        assert_eq!(marks.take_changed(), [(port("a"), None)]);
+    }
+
+    #[test]
+    fn pain_12_marks_of_other_programs_are_avoided_and_free_when_they_are_gone() {
+        let mut marks = FirewallMarks::new(MarkMask::new(0b1101).unwrap());
+        marks.replace(None, Some(&service("a")));
+        marks.replace(None, Some(&service("c")));
+        let [a, c] = ["a", "c"].map(|name| marks.of(&port(name)).unwrap());
+        marks.replace(Some(&service("c")), None);
+        marks.free_released(|_| false);
+        marks.take_changed();
+        let service_a = ObjectName::new("t", "a");
+        assert_eq!(marks.avoid([a, 0x4000].into_iter()), [service_a]);
+        assert_eq!(marks.of(&port("a")), Some(c), "the other mark");
+        assert_eq!(marks.take_changed(), [(port("a"), Some(c))]);
+        assert_eq!(marks.avoid([a, 0x4000].into_iter()), [], "nothing is new");
+        marks.replace(None, Some(&service("b")));
+        assert_eq!(marks.of(&port("b")), None, "no mark is left");
+        assert_eq!(marks.avoid(std::iter::empty()), [ObjectName::new("t", "b")]);
+        assert_eq!(marks.of(&port("b")), Some(a));
+        let both = [a, c].into_iter();
+        assert_eq!(marks.avoid(both).len(), 2);
+        assert_eq!(marks.take_changed(), [(port("a"), None), (port("b"), None)]);
     }
 
     #[test]
@@ -389,6 +519,7 @@ mod tests {
         assert_ne!(marks.of(&port("c")), Some(0x4000_0001));
         marks.retain(&services.iter().flat_map(marked_ports).collect());
         assert_eq!(marks.of(&port("gone")), None);
+        marks.free_released(|_| false);
         assert_eq!(marks.iter().count(), 3);
     }
 }

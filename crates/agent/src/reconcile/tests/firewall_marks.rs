@@ -167,7 +167,8 @@ async fn d8_a_service_that_is_not_listed_yet_keeps_its_mark_and_one_that_is_gone
     last.journal();
     last.start(two).await;
     let journal = last.journal();
-    assert_eq!(journal[0], "no mark t/web-1:80-tcp");
+    let deleted = position(&journal, "ipvsadm -D -f");
+    assert!(deleted < position(&journal, "no mark t/web-1:80-tcp"));
     assert_eq!(in_kernel(&last), [only_mark(&last)]);
 }
 
@@ -197,8 +198,8 @@ async fn a_service_that_waits_for_a_mark_gets_the_first_one_that_is_released() {
     let journal = agent.journal();
     // In between no client of the one Service gets endpoints of the other.
     let unmarked = position(&journal, "tables - marks");
-    assert!(position(&journal, "no mark t/a:80-tcp") < unmarked);
-    assert!(unmarked < position(&journal, "mark t/b:80-tcp 0x3"));
+    let released = position(&journal, "no mark t/a:80-tcp");
+    assert!(unmarked < released && released < position(&journal, "mark t/b:80-tcp 0x3"));
     assert_eq!((in_kernel(&agent), only_mark(&agent)), (vec![3], 3));
 
     let mut again = Loop::with(&shared, |config| config.mark_mask = "0x3".parse().unwrap());
@@ -275,43 +276,114 @@ async fn a_mask_that_changed_gives_new_marks_and_removes_the_old_virtual_servers
     assert_eq!(again.journal(), [""; 0]);
 }
 
+/// Makes the virtual server of the Service's mark another program's. Returns its mark.
+async fn with_foreign_mark(shared: &Shared) -> u32 {
+    let mark = only_mark(&serving(shared).await);
+    shared.0.borrow_mut().record.remove(&key_of(mark));
+    mark
+}
+
 #[tokio::test(start_paused = true)]
-async fn pain_12_a_foreign_virtual_server_with_the_mark_is_never_touched_unless_it_is_adopted() {
+async fn pain_12_a_mark_of_another_programs_virtual_server_is_never_touched_and_the_service_gets_another()
+ {
+    // The mark is on disk, or the one that a new Service would get.
+    for on_disk in [true, false] {
+        let shared = Shared::default();
+        let theirs = with_foreign_mark(&shared).await;
+        if !on_disk {
+            shared.0.borrow_mut().marks.clear();
+        }
+        let mut agent = Loop::over(&shared);
+        agent.journal();
+        agent
+            .start(vec![local("web", 1), slice("web", TCP, &["10.244.1.7@n1"])])
+            .await;
+        agent.check().await;
+        let own = only_mark(&agent);
+        assert_ne!(own, theirs);
+        let about_it = format!("{} ", key_of(theirs));
+        let journal = agent.journal();
+        assert!(!journal.concat().contains(&about_it), "{journal:?}");
+        let saved = agent.save();
+        for (mark, pod) in [(theirs, "10.244.1.1"), (own, "10.244.1.7")] {
+            let line = format!("-a {} -r {pod}:80 -m -w 1", key_of(mark));
+            assert!(saved.contains(&line), "{saved:?}");
+        }
+        let state = agent.reconciler.service_state("web").await;
+        let mut servers = state.servers.iter();
+        assert!(servers.all(|one| !matches!(one.status, ProgramStatus::Foreign)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_12_a_virtual_server_that_another_program_adds_later_is_avoided_after_the_next_check()
+{
     let shared = Shared::default();
-    let agent = serving(&shared).await;
-    let key = key_of(only_mark(&agent));
-    shared.0.borrow_mut().record.remove(&key);
-    let theirs = agent.save();
-
-    let mut agent = Loop::over(&shared);
-    agent.journal();
-    agent
-        .start(vec![local("web", 1), slice("web", TCP, &["10.244.1.7@n1"])])
-        .await;
+    let mark = only_mark(&serving(&shared).await);
+    let theirs = shared.0.borrow().servers[&key_of(mark)].clone();
+    let shared = Shared::default();
+    let mut agent = started(&shared, Vec::new()).await;
+    agent.world().servers.insert(key_of(mark), theirs);
     agent.check().await;
-    let about_it = format!("{key} ");
-    let journal = agent.journal();
-    assert!(
-        !journal.iter().any(|line| line.contains(&about_it)),
-        "{journal:?}"
-    );
-    let line = format!("-a {key} -r 10.244.1.1:80 -m -w 1");
-    assert!(theirs.contains(&line) && agent.save().contains(&line));
-    let state = agent.reconciler.service_state("web").await;
-    let standing = state
-        .servers
-        .iter()
-        .find(|one| one.wanted.server.key == key);
-    assert!(matches!(standing.unwrap().status, ProgramStatus::Foreign));
-    agent.apply([everywhere("web", 1)]).await;
-    assert!(agent.save().contains(&line));
+    agent.apply([local("web", 1), both("web", 1)]).await;
+    assert_ne!(only_mark(&agent), mark);
+    // It is free again when that program deletes it.
+    agent.world().servers.remove(&key_of(mark));
+    agent.check().await;
+    agent.delete(&local("web", 1)).await;
+    agent.apply([local("web", 1)]).await;
+    assert_eq!(only_mark(&agent), mark);
+}
 
+#[tokio::test(start_paused = true)]
+async fn a_virtual_server_of_another_program_with_the_mark_is_adopted_if_configured() {
+    let shared = Shared::default();
+    let mark = with_foreign_mark(&shared).await;
     let mut agent = Loop::with(&shared, |config| config.adopt = true);
     agent.start(vec![local("web", 1), both("web", 1)]).await;
-    assert!(agent.world().record.contains(&key));
+    assert!(agent.world().record.contains(&key_of(mark)));
     agent.apply([everywhere("web", 1)]).await;
     agent.settle(6_000).await;
     assert_eq!(in_kernel(&agent), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_connections_of_a_released_mark_survive_a_restart_and_no_service_gets_the_mark_before_they_end()
+ {
+    let narrowest =
+        |shared: &Shared| Loop::with(shared, |config| config.mark_mask = "0x3".parse().unwrap());
+    let shared = Shared::default();
+    let mut agent = narrowest(&shared);
+    agent.start(vec![local("web", 1), both("web", 1)]).await;
+    let key = key_of(3);
+    let busy = (key, "10.244.1.1".parse().unwrap());
+    agent.world().connections.insert(busy, 3);
+    agent.apply([everywhere("web", 1)]).await;
+    let draining = format!("-a {key} -r 10.244.1.1:80 -m -w 0");
+    assert!(agent.save().contains(&draining), "{:?}", agent.save());
+    assert_eq!(only_mark(&agent), 3, "it is still on disk");
+
+    let mut again = narrowest(&shared);
+    let other = [local("other", 2), both("other", 2)];
+    let objects = [vec![everywhere("web", 1), both("web", 1)], other.to_vec()];
+    again.start(objects.concat()).await;
+    // Longer than any deadline.
+    again.settle(2_000_000).await;
+    assert!(again.save().contains(&draining), "{:?}", again.save());
+    let marked = |agent: &Loop, pod: &str| {
+        let line = format!("-a {key} -r {pod}:80 -m -w 1");
+        agent.save().contains(&line)
+    };
+    assert!(!marked(&again, "10.244.1.2"));
+
+    again.world().connections.remove(&busy);
+    again.settle(130_000).await;
+    assert!(!again.save().contains(&draining), "{:?}", again.save());
+    assert!(marked(&again, "10.244.1.2"), "{:?}", again.save());
+    assert_eq!(
+        marks(&again).keys().next().unwrap().service.to_string(),
+        "t/other"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -397,12 +469,12 @@ async fn kp_tp_01_external_traffic_policy_cluster_removes_the_mark_and_local_all
     agent.apply([everywhere("web", 1)]).await;
     agent.settle(6_000).await;
     let journal = agent.journal();
-    assert_eq!(journal[0], "no mark t/web:80-tcp");
     let masqueraded = position(&journal, "tables + masqueraded");
     let unmarked = position(&journal, "tables - marks");
     let deleted = position(&journal, &format!("ipvsadm -D {key}"));
     let released = position(&journal, &format!("release {key}"));
     assert!(masqueraded < unmarked && unmarked < deleted && deleted < released);
+    assert!(released < position(&journal, "no mark t/web:80-tcp"));
     assert_eq!(marks(&agent), BTreeMap::new());
     assert!(!agent.world().record.contains(&key));
     let address = format!("-a -t {OUTSIDE}:80 -r 10.244.2.1:80 -m -w 1");

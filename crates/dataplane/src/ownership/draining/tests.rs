@@ -1,10 +1,14 @@
 //! The record of deadlines: restarts, damaged lines and failures.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::ownership::checked_record::{header, lines, parse, parse_line};
+
+const FILE: &str = DeadlineLine::FILE;
 
 const BOOT: &str = "boot-1";
 
@@ -60,8 +64,8 @@ fn every_kind_of_deadline_survives_its_line() {
                 port: real.port(),
                 until,
             };
-            let line = lines(std::iter::once(deadline));
-            assert_eq!(parse_line(&line), Some(deadline), "{line}");
+            let line = lines::<DeadlineLine>(&[deadline]);
+            assert_eq!(parse_line::<DeadlineLine>(&line), Some(deadline), "{line}");
         }
     }
 }
@@ -122,7 +126,7 @@ fn after_a_failure_no_old_deadline_stays_and_the_next_change_writes_all() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
     save(&mut record, &[deadline(1, Some(1_000))]);
-    record.journal = None;
+    record.0.forget_file();
     let aside = directory.path().join(FILE).with_extension("new");
     fs::create_dir(&aside).unwrap();
     let crash_point = CrashPoint::new(None);
@@ -173,8 +177,17 @@ fn standing(changes: &[Deadline]) -> BTreeMap<IpAddr, u64> {
     standing
 }
 
-fn read(text: &str) -> BTreeMap<IpAddr, u64> {
-    let deadlines = Deadlines::parse(text, BOOT);
+/// What a file with these lines says.
+fn deadlines_of(lines: &str) -> Deadlines {
+    let header = header::<DeadlineLine>(BOOT);
+    Deadlines::after(parse::<DeadlineLine>(
+        &format!("{header}\n{lines}"),
+        &header,
+    ))
+}
+
+fn read(lines: &str) -> BTreeMap<IpAddr, u64> {
+    let deadlines = deadlines_of(lines);
     let until = |one: Deadline| (one.address, one.until.unwrap());
     deadlines.iter().map(until).collect()
 }
@@ -185,11 +198,10 @@ proptest! {
         changes in drains(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let body = lines(changes.iter().copied());
+        let body = lines::<DeadlineLine>(&changes);
         let cut = cut.index(body.len() + 1);
         let whole = body[..cut].matches('\n').count();
-        let text = format!("{HEADER}{BOOT}\n{}", &body[..cut]);
-        prop_assert_eq!(read(&text), standing(&changes[..whole]));
+        prop_assert_eq!(read(&body[..cut]), standing(&changes[..whole]));
     }
 
     /// Every end is a line of its own, so a lost line does not pass the deadline of an earlier drain to a later one.
@@ -202,7 +214,7 @@ proptest! {
     ) {
         prop_assume!(!changes.is_empty());
         let at = at.index(changes.len());
-        let mut damaged: Vec<Vec<u8>> = lines(changes.iter().copied())
+        let mut damaged: Vec<Vec<u8>> = lines::<DeadlineLine>(&changes)
             .split_inclusive('\n')
             .map(|line| line.as_bytes().to_vec())
             .collect();
@@ -211,7 +223,7 @@ proptest! {
         let byte = byte % (line.len() - 1);
         line[byte] ^= flip;
         let body = String::from_utf8_lossy(&damaged.concat()).into_owned();
-        let found = read(&format!("{HEADER}{BOOT}\n{body}"));
+        let found = read(&body);
         let (truth, lost) = (standing(&changes), changes[at].address);
         let others = |all: &BTreeMap<IpAddr, u64>| -> BTreeSet<(IpAddr, u64)> {
             all.iter().filter(|(real, _)| **real != lost).map(|(real, until)| (*real, *until)).collect()
@@ -225,7 +237,6 @@ proptest! {
     #[test]
     fn any_file_content_is_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let text = String::from_utf8_lossy(&bytes);
-        let text = format!("{HEADER}{BOOT}\n{text}");
-        prop_assert_eq!(Deadlines::parse(&text, BOOT).held, BTreeMap::new());
+        prop_assert_eq!(deadlines_of(&text).held, BTreeMap::new());
     }
 }

@@ -5,6 +5,10 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
+use crate::hash::fnv1a;
+use crate::ownership::checked_record::{header, lines, parse, parse_line};
+
+const FILE: &str = MarkLine::FILE;
 
 const BOOT: &str = "boot-1";
 
@@ -36,7 +40,13 @@ fn text(directory: &Path) -> String {
     fs::read_to_string(directory.join(FILE)).unwrap()
 }
 
-fn held(saved: &SavedMarks) -> Vec<(MarkedPort, u32)> {
+/// What a file with these lines says.
+fn marks_of(lines: &str) -> SavedMarks {
+    let header = header::<MarkLine>(BOOT);
+    SavedMarks::after(parse::<MarkLine>(&format!("{header}\n{lines}"), &header))
+}
+
+fn whole(saved: &SavedMarks) -> Vec<(MarkedPort, u32)> {
     assert_eq!(saved.damaged, 0);
     saved.marks.clone()
 }
@@ -47,8 +57,8 @@ fn every_kind_of_port_survives_its_line() {
         for port_name in ["http", "", "p-1"] {
             for mark in [None, Some(3), Some(0x2000_1235), Some(u32::MAX)] {
                 let change = (port("web", port_name, protocol), mark);
-                let line = lines(std::iter::once(change.clone()));
-                assert_eq!(parse_line(&line), Some(change), "{line}");
+                let line = lines::<MarkLine>(&[change.clone()]);
+                assert_eq!(parse_line::<MarkLine>(&line), Some(change), "{line}");
             }
         }
     }
@@ -56,6 +66,7 @@ fn every_kind_of_port_survives_its_line() {
 
 #[test]
 fn what_is_no_port_or_no_mark_is_no_line() {
+    let parse_line = parse_line::<MarkLine>;
     let with_sum = |words: &str| format!("{words} sum {:08x}\n", fnv1a(words));
     let good = "+ 0x20001235 TCP shop/web http";
     assert!(parse_line(&with_sum(good)).is_some());
@@ -82,7 +93,7 @@ fn what_is_no_port_or_no_mark_is_no_line() {
 fn d7_marks_survive_the_process_and_are_released() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, saved) = reopen(directory.path());
-    assert_eq!(held(&saved), []);
+    assert_eq!(whole(&saved), []);
     let unnamed = port("dns", "", Protocol::Udp);
     save(
         &mut record,
@@ -95,7 +106,7 @@ fn d7_marks_survive_the_process_and_are_released() {
     let written = text(directory.path());
     drop(record);
     let (_, saved) = reopen(directory.path());
-    assert_eq!(held(&saved), [(unnamed, 0x2000_1235)]);
+    assert_eq!(whole(&saved), [(unnamed, 0x2000_1235)]);
     assert!(written.len() > text(directory.path()).len(), "rewritten");
     let words = "+ 0x20001235 UDP shop/dns ";
     assert_eq!(
@@ -113,9 +124,9 @@ fn marks_of_another_boot_are_void() {
     let (mut record, _) = reopen(directory.path());
     save(&mut record, &[(web(1), Some(0x2000_0001))]);
     let (_, saved) = MarkRecord::open(directory.path(), "boot-2");
-    assert_eq!(held(&saved.unwrap()), []);
+    assert_eq!(whole(&saved.unwrap()), []);
     let (_, saved) = reopen(directory.path());
-    assert_eq!(held(&saved), [], "the void record was replaced");
+    assert_eq!(whole(&saved), [], "the void record was replaced");
 }
 
 #[test]
@@ -126,9 +137,8 @@ fn a_mark_has_one_port_even_if_the_line_that_released_it_is_lost() {
         (web(2), Some(7)),
         (web(3), Some(9)),
     ];
-    let text = format!("{HEADER}{BOOT}\n{}", lines(changes.into_iter()));
-    let saved = SavedMarks::parse(&text, BOOT);
-    assert_eq!(held(&saved), [(web(2), 7), (web(3), 9)]);
+    let saved = marks_of(&lines::<MarkLine>(&changes));
+    assert_eq!(whole(&saved), [(web(2), 7), (web(3), 9)]);
 }
 
 #[test]
@@ -145,7 +155,7 @@ fn history_is_dropped_when_it_outgrows_the_marks() {
     let left = text(directory.path()).lines().count();
     assert!((2..2_000).contains(&left), "{left}");
     let (_, saved) = reopen(directory.path());
-    assert_eq!(held(&saved), [(web(9), 9)]);
+    assert_eq!(whole(&saved), [(web(9), 9)]);
 }
 
 #[test]
@@ -153,7 +163,7 @@ fn a_failure_keeps_the_earlier_marks_and_the_next_change_writes_all() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
     save(&mut record, &[(web(1), Some(1))]);
-    record.journal = None;
+    record.0.forget_file();
     let aside = directory.path().join(FILE).with_extension("new");
     fs::create_dir(&aside).unwrap();
     let crash_point = CrashPoint::new(None);
@@ -165,14 +175,14 @@ fn a_failure_keeps_the_earlier_marks_and_the_next_change_writes_all() {
     assert!(failed.is_err());
     fs::remove_dir(&aside).unwrap();
     let earlier = SavedMarks::read(directory.path(), BOOT).unwrap();
-    assert_eq!(held(&earlier), [(web(1), 1)]);
+    assert_eq!(whole(&earlier), [(web(1), 1)]);
     let all = [(web(1), 1), (web(2), 2), (web(3), 3)];
     let change = [(web(3), Some(3))];
     record
         .save(&change, &mut all.clone().into_iter(), &crash_point)
         .unwrap();
     let (_, saved) = reopen(directory.path());
-    assert_eq!(held(&saved), all);
+    assert_eq!(whole(&saved), all);
 }
 
 /// Marks that are allocated and released as an agent does it: no mark has two ports.
@@ -207,8 +217,8 @@ fn standing(changes: &[(MarkedPort, Option<u32>)]) -> BTreeMap<MarkedPort, u32> 
     standing
 }
 
-fn read(text: &str) -> BTreeMap<MarkedPort, u32> {
-    SavedMarks::parse(text, BOOT).marks.into_iter().collect()
+fn read(lines: &str) -> BTreeMap<MarkedPort, u32> {
+    marks_of(lines).marks.into_iter().collect()
 }
 
 proptest! {
@@ -217,11 +227,10 @@ proptest! {
         changes in changes(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let body = lines(changes.iter().cloned());
+        let body = lines::<MarkLine>(&changes);
         let cut = cut.index(body.len() + 1);
         let whole = body[..cut].matches('\n').count();
-        let text = format!("{HEADER}{BOOT}\n{}", &body[..cut]);
-        prop_assert_eq!(read(&text), standing(&changes[..whole]));
+        prop_assert_eq!(read(&body[..cut]), standing(&changes[..whole]));
     }
 
     #[test]
@@ -233,7 +242,7 @@ proptest! {
     ) {
         prop_assume!(!changes.is_empty());
         let at = at.index(changes.len());
-        let mut damaged: Vec<Vec<u8>> = lines(changes.iter().cloned())
+        let mut damaged: Vec<Vec<u8>> = lines::<MarkLine>(&changes)
             .split_inclusive('\n')
             .map(|line| line.as_bytes().to_vec())
             .collect();
@@ -242,7 +251,7 @@ proptest! {
         let byte = byte % (line.len() - 1);
         line[byte] ^= flip;
         let body = String::from_utf8_lossy(&damaged.concat()).into_owned();
-        let saved = SavedMarks::parse(&format!("{HEADER}{BOOT}\n{body}"), BOOT);
+        let saved = marks_of(&body);
         prop_assert!(saved.damaged > 0);
         for (port, mark) in saved.marks {
             prop_assert!(changes.contains(&(port, Some(mark))));
@@ -252,6 +261,6 @@ proptest! {
     #[test]
     fn whatever_the_file_holds_it_is_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let text = String::from_utf8_lossy(&bytes);
-        prop_assert_eq!(read(&format!("{HEADER}{BOOT}\n{text}")), BTreeMap::new());
+        prop_assert_eq!(read(&text), BTreeMap::new());
     }
 }
