@@ -28,6 +28,7 @@ mod forgetting;
 mod host_plan;
 mod host_state;
 mod infrastructure;
+mod infrastructure_news;
 mod initial_read;
 mod node_settings;
 mod other_proxy;
@@ -63,7 +64,7 @@ use tokio::sync::mpsc;
 use crate::node_warning::Topic;
 use crate::state::Question;
 
-pub(crate) use self::infrastructure::InfrastructureNews;
+pub(crate) use self::infrastructure_news::InfrastructureNews;
 pub(crate) use self::reconciler::{Parts, Reconciler};
 
 /// All events that wake the loop.

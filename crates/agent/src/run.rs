@@ -69,12 +69,7 @@ pub async fn run(
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
     let (news, mut tasks) = watch_node(&config);
-    let network_monitor = NetworkMonitor::open().await?;
-    let infrastructure = InfrastructureNews {
-        network: network_monitor.news(),
-        api_servers: source.sync_status().map(SyncStatus::peers),
-    };
-    tasks.spawn(network_monitor.run(config.check_period));
+    let infrastructure = follow_infrastructure(&config, &source, &mut tasks).await?;
     let records = Records {
         owned: record,
         draining,
@@ -87,13 +82,12 @@ pub async fn run(
     };
     let host = Machine::open(records, settings, news, Arc::clone(&crash_point))?;
     let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
-    let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");
     let parts = Parts {
         kernel,
         host,
         infrastructure,
-        ours,
+        ours: claims.keys.into_iter().collect(),
         deadlines: deadlines.iter().collect(),
         marks: saved_marks.marks,
         epoch: booted(),
@@ -134,6 +128,21 @@ fn watch_node(config: &AgentConfig) -> (NodeNews, JoinSet<()>) {
         forwarding,
     };
     (news, tasks)
+}
+
+/// Reads what the node depends on, and starts the task that follows it.
+async fn follow_infrastructure(
+    config: &AgentConfig,
+    source: &Watch,
+    tasks: &mut JoinSet<()>,
+) -> Result<InfrastructureNews, RouteError> {
+    let monitor = NetworkMonitor::open().await?;
+    let news = InfrastructureNews {
+        network: monitor.news(),
+        api_servers: source.sync_status().map(SyncStatus::peers),
+    };
+    tasks.spawn(monitor.run(config.check_period));
+    Ok(news)
 }
 
 /// The boot time on a clock that stops during suspend, like the loop's clock.

@@ -18,7 +18,7 @@ use self::event_budget::EventBudget;
 use self::proxy_health::ProxyHealth;
 use crate::health::HealthSource;
 use crate::node_events::{NodeEvent, NodeEvents};
-use crate::service_ports::{Failure, HealthPorts};
+use crate::service_ports::{HealthPorts, OpenFailure};
 
 /// Concurrent connections of all ports. A client that opens connections to many ports and sends nothing loses the oldest
 /// ones, and costs this many file descriptors.
@@ -41,14 +41,14 @@ pub(crate) async fn serve<S: HealthSource>(
     };
     let mut budget = EventBudget::new();
     let failed = |failure| {
-        let Failure {
+        let OpenFailure {
             place: (service, socket),
             error,
         } = failure;
         if budget.take() {
-            let note =
+            let text =
                 format!("node {node} cannot open the health check node port {socket}: {error}");
-            events.record(NodeEvent::no_health_check(service, note));
+            events.record(NodeEvent::no_health_check(service, text));
         }
     };
     ports.serve("health check port", server, failed).await;

@@ -15,8 +15,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use topology_core::model::ObjectName;
 
-pub(crate) use self::listeners::{Failure, Place};
 use self::listeners::{Listeners, RETRY};
+pub(crate) use self::listeners::{OpenFailure, Place};
 
 /// The health check node ports, with the number of local endpoints.
 pub(crate) type HealthPorts = ServicePorts<usize>;
@@ -102,7 +102,7 @@ impl<T: Copy> ServicePorts<T> {
         self,
         name: &'static str,
         server: impl Fn(TcpListener, Place) -> F,
-        mut failed: impl FnMut(Failure),
+        mut failed: impl FnMut(OpenFailure),
     ) where
         F: Future<Output = Infallible> + Send + 'static,
     {

@@ -13,6 +13,7 @@ mod demand;
 mod drains;
 mod finding;
 mod infrastructure;
+mod other_use;
 mod port_view;
 mod ramp;
 mod reason;

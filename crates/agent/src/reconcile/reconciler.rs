@@ -23,7 +23,7 @@ use super::desired::DesiredServices;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
-use super::infrastructure::InfrastructureNews;
+use super::infrastructure_news::InfrastructureNews;
 use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;

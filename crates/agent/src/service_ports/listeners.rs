@@ -17,7 +17,7 @@ pub(crate) type Place = (ObjectName, SocketAddr);
 
 /// A port that cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct OpenFailure {
     pub(crate) place: Place,
     pub(crate) error: String,
 }
@@ -35,7 +35,7 @@ pub(super) struct Listeners<S> {
     open: BTreeMap<ObjectName, BTreeMap<SocketAddr, AbortHandle>>,
     failed: BTreeMap<Place, String>,
     /// The ports that have just failed, at most one of each Service.
-    new_failures: BTreeMap<ObjectName, Failure>,
+    new_failures: BTreeMap<ObjectName, OpenFailure>,
 }
 
 impl<S, F> Listeners<S>
@@ -140,7 +140,7 @@ where
             }
             Err(error) => {
                 let error = error.to_string();
-                let failure = Failure {
+                let failure = OpenFailure {
                     place: place.clone(),
                     error: error.clone(),
                 };
@@ -153,7 +153,7 @@ where
     }
 
     /// The failures since the last call. A port that stays unavailable fails once.
-    pub(super) fn take_new_failures(&mut self) -> Vec<Failure> {
+    pub(super) fn take_new_failures(&mut self) -> Vec<OpenFailure> {
         std::mem::take(&mut self.new_failures)
             .into_values()
             .collect()

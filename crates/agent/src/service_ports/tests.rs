@@ -11,7 +11,7 @@ use super::*;
 struct World {
     ports: ServicePorts<u8>,
     task: JoinHandle<()>,
-    new_failures: tokio::sync::mpsc::UnboundedReceiver<Failure>,
+    new_failures: tokio::sync::mpsc::UnboundedReceiver<OpenFailure>,
 }
 
 impl World {
@@ -29,7 +29,7 @@ impl World {
             }
         };
         let (sender, new_failures) = tokio::sync::mpsc::unbounded_channel();
-        let failed = move |failure: Failure| sender.send(failure).unwrap();
+        let failed = move |failure: OpenFailure| sender.send(failure).unwrap();
         let task = tokio::spawn(ports.clone().serve("test port", server, failed));
         Self {
             ports,

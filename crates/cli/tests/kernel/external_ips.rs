@@ -8,7 +8,7 @@ use crate::external::{
     DROPPED, NETS, NODE_PORT, Net, REFUSED, Target, VIPS, World, answers, at, attempt, counts,
     node_addresses, servers, tcp, udp,
 };
-use crate::lab::{NODE_V4, NODE_V6, OUTSIDER_V4, OUTSIDER_V6, sh, succeeds, wait_until};
+use crate::lab::{NODE_V4, NODE_V6, OUTSIDER_V4, OUTSIDER_V6, sh, wait_until};
 use crate::yaml::External;
 
 const ALLOWED: &[&str] = &["--external-ip-ranges", "203.0.113.0/24,2001:db8::/64"];
@@ -138,6 +138,10 @@ fn pain_03_a_gateway_is_not_bound_as_an_external_ip_until_no_route_uses_it() {
     wait_until("the former gateway", || is_served(LATER));
     let both = counts(&[("near", 1), ("far", 1)]);
     assert_eq!(servers(None, &tcp(LATER, 80), 2), both);
-    let route = format!("ip route add 198.51.100.0/24 via {LATER}");
-    assert!(!succeeds(&route), "a local address is no gateway");
+
+    // D13: what a routing daemon writes does not end a Service.
+    sh(&format!("ip route add 198.51.100.0/24 via {LATER}"));
+    let text = format!("external IP {LATER} is now a gateway of this node's routes");
+    world.node.wait_log(&text);
+    assert_eq!(servers(None, &tcp(LATER, 80), 2), both);
 }

@@ -64,8 +64,8 @@ impl SavedSettings {
             damaged: lines.damaged,
             ..Self::default()
         };
-        for change in &lines.entries {
-            saved.add(change);
+        for change in lines.entries {
+            saved.add(&change);
         }
         saved
     }

@@ -179,16 +179,8 @@ impl fmt::Display for FindingKind {
                 "Node {node} now lists {} {address} as its own address; this node served it before and continues",
                 kind.address_name()
             ),
-            Self::InfrastructureAddress(used) => {
-                write!(f, "{used} is {} and is not programmed", used.user)
-            }
-            Self::ServedInfrastructureAddress(used) => {
-                let user = used.user;
-                write!(
-                    f,
-                    "{used} is now {user}; this node served it before and continues"
-                )
-            }
+            Self::InfrastructureAddress(used) => used.describe_refused(f),
+            Self::ServedInfrastructureAddress(used) => used.describe_served(f),
             Self::BadClusterIp { address, problem } => {
                 bad_address(f, FrontendKind::ClusterIp, *address, problem)
             }
