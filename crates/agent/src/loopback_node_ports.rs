@@ -40,7 +40,7 @@ pub(crate) async fn serve(ports: LoopbackPorts) {
         };
         port.serve(listener)
     };
-    ports.serve("loopback node port", server).await;
+    ports.serve("loopback node port", server, drop).await;
 }
 
 /// A port that clients of this node connect to.

@@ -1,4 +1,5 @@
-//! Events on this Node, with the reasons of kube-proxy (KP-EV-01): the start, and servers that cannot listen.
+//! Events on this Node and on Services, with the reasons of kube-proxy (KP-EV-01): the start, and servers that cannot
+//! listen.
 //!
 //! They are for people: an Event that cannot be written is dropped after some tries.
 
@@ -11,9 +12,12 @@ use kube_io::{Access, ApiError, Connection, Fault};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::sleep;
+use topology_core::model::ObjectName;
 
 /// Events about objects without a namespace are in this one.
-const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const NAMESPACE: &str = "default";
+/// kube-proxy's action of Events on the Node.
+const START: &str = "StartKubeProxy";
 /// Events that wait for the API server; more are dropped.
 const WAITING: usize = 8;
 /// As in client-go.
@@ -24,6 +28,9 @@ const NAME_LENGTH: usize = 120;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvent {
+    /// `None` for this Node.
+    service: Option<ObjectName>,
+    action: &'static str,
     reason: &'static str,
     /// `Normal` or `Warning`.
     severity: &'static str,
@@ -35,6 +42,8 @@ impl NodeEvent {
     /// The agent starts.
     pub fn starting() -> Self {
         Self {
+            service: None,
+            action: START,
             reason: "Starting",
             severity: "Normal",
             note: format!("ipvs-topo {} starts", env!("CARGO_PKG_VERSION")),
@@ -42,13 +51,40 @@ impl NodeEvent {
         }
     }
 
+    /// Whether the two differ by their time only.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let at = self.at;
+        *self
+            == Self {
+                at,
+                ..other.clone()
+            }
+    }
+
+    fn namespace(&self) -> &str {
+        let service = self.service.as_ref();
+        service.map_or(NAMESPACE, |service| &service.namespace)
+    }
+
     /// A server cannot listen.
     pub(crate) fn failed_to_start(reason: &'static str, note: String) -> Self {
         Self {
+            service: None,
+            action: START,
             reason,
             severity: "Warning",
             note,
             at: Timestamp::now(),
+        }
+    }
+
+    /// A health check node port cannot be opened (KP-HC-13).
+    pub(crate) fn no_health_check(service: ObjectName, note: String) -> Self {
+        Self {
+            service: Some(service),
+            action: "Listen",
+            ..Self::failed_to_start("FailedToStartServiceHealthcheck", note)
         }
     }
 }
@@ -86,10 +122,7 @@ pub(crate) async fn keep(
     };
     while let Some(event) = events.recv().await {
         if let Err(error) = write_patiently(&connection, &node, &event).await {
-            tracing::warn!(
-                "the Event {} of this Node is not written: {error}",
-                event.reason
-            );
+            tracing::warn!("the Event {} is not written: {error}", event.reason);
         }
     }
 }
@@ -127,29 +160,44 @@ const fn is_temporary(fault: Fault) -> bool {
 /// # Errors
 /// The API server does not respond, or refuses.
 pub async fn write(connection: &Connection, node: &str, event: &NodeEvent) -> Result<(), ApiError> {
-    connection.create(EVENTS, &object(node, event)).await?;
+    let namespace = event.namespace();
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    connection.create(&path, &object(node, event)).await?;
     Ok(())
 }
 
-/// kubectl finds the Events of a Node by its name as the uid.
 fn object(node: &str, event: &NodeEvent) -> Value {
-    let start = node.get(..NAME_LENGTH).unwrap_or(node);
+    let name = event.service.as_ref().map_or(node, |service| &service.name);
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
-            "name": format!("{start}.{:x}", event.at.as_nanosecond()),
-            "namespace": "default",
+            "name": format!("{}.{:x}", start(name), event.at.as_nanosecond()),
+            "namespace": event.namespace(),
         },
-        "regarding": { "kind": "Node", "name": node, "uid": node },
+        "regarding": regarding(node, event.service.as_ref()),
         "type": event.severity,
         "reason": event.reason,
-        "action": "StartKubeProxy",
+        "action": event.action,
         "note": event.note,
         "eventTime": format!("{:.6}", event.at),
         "reportingController": "ipvs-topo.io/agent",
-        "reportingInstance": start,
+        "reportingInstance": start(node),
     })
+}
+
+/// kubectl finds the Events of a Node by its name as the uid. That of a Service is kube-proxy's.
+fn regarding(node: &str, service: Option<&ObjectName>) -> Value {
+    let Some(service) = service else {
+        return json!({ "kind": "Node", "name": node, "uid": node });
+    };
+    let ObjectName { namespace, name } = service;
+    let uid = service.to_string();
+    json!({ "kind": "Service", "namespace": **namespace, "name": **name, "uid": uid })
+}
+
+fn start(name: &str) -> &str {
+    name.get(..NAME_LENGTH).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -174,6 +222,28 @@ mod tests {
         let long = "n".repeat(253);
         let name = super::object(&long, &event)["metadata"]["name"].clone();
         assert!(name.as_str().unwrap().len() < 253);
+    }
+
+    #[test]
+    fn kp_hc_13_the_event_of_a_health_check_node_port_is_about_its_service() {
+        let service = ObjectName::new("shop", "cart");
+        let event = NodeEvent::no_health_check(service, "in use".to_owned());
+        let object = object("n1", &event);
+        let expected =
+            json!({ "kind": "Service", "namespace": "shop", "name": "cart", "uid": "shop/cart" });
+        assert_eq!(object["regarding"], expected);
+        assert_eq!(object["metadata"]["namespace"], "shop");
+        let name = object["metadata"]["name"].as_str().unwrap();
+        assert!(name.starts_with("cart."), "{name}");
+        assert_eq!(
+            (&object["type"], &object["reason"], &object["action"]),
+            (
+                &json!("Warning"),
+                &json!("FailedToStartServiceHealthcheck"),
+                &json!("Listen")
+            )
+        );
+        assert_eq!(object["reportingInstance"], "n1");
     }
 
     #[test]

@@ -15,8 +15,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use topology_core::model::ObjectName;
 
-pub(crate) use self::listeners::Place;
 use self::listeners::{Listeners, RETRY};
+pub(crate) use self::listeners::{OpenFailure, Place};
 
 /// The health check node ports, with the number of local endpoints.
 pub(crate) type HealthPorts = ServicePorts<usize>;
@@ -97,9 +97,13 @@ impl<T: Copy> ServicePorts<T> {
     }
 
     /// Opens the ports, and serves each with the future that `server` returns, until the task is dropped. `name` is what
-    /// warnings call a port.
-    pub(crate) async fn serve<F>(self, name: &'static str, server: impl Fn(TcpListener, Place) -> F)
-    where
+    /// warnings call a port. `failed` receives the first port of each Service that has just failed to open.
+    pub(crate) async fn serve<F>(
+        self,
+        name: &'static str,
+        server: impl Fn(TcpListener, Place) -> F,
+        mut failed: impl FnMut(OpenFailure),
+    ) where
         F: Future<Output = Infallible> + Send + 'static,
     {
         let mut listeners = Listeners::new(name, server);
@@ -113,6 +117,10 @@ impl<T: Copy> ServicePorts<T> {
                 }
                 () = listeners.panicked() => {}
             }
+            listeners
+                .take_new_failures()
+                .into_iter()
+                .for_each(&mut failed);
             self.report(listeners.failures());
             if listeners.has_failures() {
                 retry_at.get_or_insert_with(|| Instant::now() + RETRY);

@@ -78,11 +78,13 @@ pub async fn run(
         handle: &handle,
         sync_status: sync_status.as_ref(),
         metrics: &metrics,
-        events,
+        events: events.clone(),
     };
     tcp_servers.listen(&mut servers, &options)?;
     let watched = Watched::new(handle.clone(), sync_status.clone());
-    servers.spawn(service_health::serve(ends.health_ports.clone(), watched));
+    let node = Arc::clone(&options.config.node);
+    let health_checks = service_health::serve(ends.health_ports.clone(), watched, node, events);
+    servers.spawn(health_checks);
     if options.config.node_port_addresses.has_localhost() {
         tracing::info!(
             "TCP node ports are served on loopback addresses; those of UDP and SCTP are not"

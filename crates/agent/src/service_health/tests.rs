@@ -43,17 +43,20 @@ struct World {
     proxy: Proxy,
     port: u16,
     task: JoinHandle<()>,
+    recorded: tokio::sync::mpsc::Receiver<NodeEvent>,
 }
 
 impl World {
     async fn new() -> Self {
         let (ports, proxy) = (HealthPorts::default(), Proxy::default());
+        let (events, recorded) = NodeEvents::channel();
         let unused = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         Self {
-            task: tokio::spawn(serve(ports.clone(), proxy.clone())),
+            task: tokio::spawn(serve(ports.clone(), proxy.clone(), "n1".into(), events)),
             port: unused.local_addr().unwrap().port(),
             ports,
             proxy,
+            recorded,
         }
     }
 
@@ -166,6 +169,26 @@ async fn five_thousand_clients_that_send_nothing_do_not_delay_a_check() {
     for _ in 0..5_000 {
         idle.push(world.connect().await);
     }
+    assert_eq!(world.ask("GET /").await.0, OK);
+}
+
+#[tokio::test]
+async fn kp_hc_13_a_port_that_another_process_has_causes_an_event_on_the_service() {
+    let mut world = World::new().await;
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, world.port))
+        .await
+        .unwrap();
+    world.set(1);
+    let expected = NodeEvent::no_health_check(
+        ObjectName::new("shop", "web"),
+        format!(
+            "node n1 cannot open the health check node port 127.0.0.1:{}: Address already in use (os error 98)",
+            world.port
+        ),
+    );
+    let event = world.recorded.recv().await.unwrap();
+    assert!(event.is_same(&expected), "{event:?}");
+    drop(taken);
     assert_eq!(world.ask("GET /").await.0, OK);
 }
 

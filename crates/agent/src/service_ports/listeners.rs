@@ -15,6 +15,13 @@ pub(super) const RETRY: Duration = Duration::from_secs(5);
 /// A port of a Service.
 pub(crate) type Place = (ObjectName, SocketAddr);
 
+/// A port that cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenFailure {
+    pub(crate) place: Place,
+    pub(crate) error: String,
+}
+
 /// Most ports that are named in warnings; the rest are counted.
 const MAX_FAILURES: usize = 20;
 /// Ports that are opened before other tasks run.
@@ -27,6 +34,8 @@ pub(super) struct Listeners<S> {
     servers: JoinSet<Infallible>,
     open: BTreeMap<ObjectName, BTreeMap<SocketAddr, AbortHandle>>,
     failed: BTreeMap<Place, String>,
+    /// The ports that have just failed, at most one of each Service.
+    new_failures: BTreeMap<ObjectName, OpenFailure>,
 }
 
 impl<S, F> Listeners<S>
@@ -41,6 +50,7 @@ where
             servers: JoinSet::new(),
             open: BTreeMap::new(),
             failed: BTreeMap::new(),
+            new_failures: BTreeMap::new(),
         }
     }
 
@@ -100,8 +110,8 @@ where
 
     /// Tries the ports again that cannot be opened.
     pub(super) async fn retry(&mut self) {
-        let failed = std::mem::take(&mut self.failed);
-        self.open_all(failed.into_keys()).await;
+        let failed: Vec<Place> = self.failed.keys().cloned().collect();
+        self.open_all(failed.into_iter()).await;
     }
 
     /// Opens ports, and lets other tasks run in between: there may be thousands.
@@ -129,9 +139,24 @@ where
                 self.open.entry(service).or_default().insert(socket, server);
             }
             Err(error) => {
-                self.failed.insert(place, error.to_string());
+                let error = error.to_string();
+                let failure = OpenFailure {
+                    place: place.clone(),
+                    error: error.clone(),
+                };
+                if self.failed.insert(place, error).is_none() {
+                    let service = failure.place.0.clone();
+                    self.new_failures.entry(service).or_insert(failure);
+                }
             }
         }
+    }
+
+    /// The failures since the last call. A port that stays unavailable fails once.
+    pub(super) fn take_new_failures(&mut self) -> Vec<OpenFailure> {
+        std::mem::take(&mut self.new_failures)
+            .into_values()
+            .collect()
     }
 
     /// Panics if a server panics, so that the agent ends instead of refusing connections for ever. Does not return

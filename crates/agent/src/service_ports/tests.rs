@@ -11,6 +11,7 @@ use super::*;
 struct World {
     ports: ServicePorts<u8>,
     task: JoinHandle<()>,
+    new_failures: tokio::sync::mpsc::UnboundedReceiver<OpenFailure>,
 }
 
 impl World {
@@ -27,8 +28,14 @@ impl World {
                 }
             }
         };
-        let task = tokio::spawn(ports.clone().serve("test port", server));
-        Self { ports, task }
+        let (sender, new_failures) = tokio::sync::mpsc::unbounded_channel();
+        let failed = move |failure: OpenFailure| sender.send(failure).unwrap();
+        let task = tokio::spawn(ports.clone().serve("test port", server, failed));
+        Self {
+            ports,
+            task,
+            new_failures,
+        }
     }
 
     fn set(&self, service: &str, ports: &[(u16, u8)]) {
@@ -101,7 +108,7 @@ async fn ports_follow_their_service_and_the_next_connection_gets_the_new_value()
 /// KP-HC-13
 #[tokio::test]
 async fn a_port_in_use_is_reported_and_opened_once_it_is_free() {
-    let world = World::new();
+    let mut world = World::new();
     let taken = TcpListener::bind(at(0)).await.unwrap();
     let address = taken.local_addr().unwrap();
     world.set("web", &[(address.port(), 1)]);
@@ -109,9 +116,27 @@ async fn a_port_in_use_is_reported_and_opened_once_it_is_free() {
     let expected =
         format!("Service t/web: test port {address} cannot be opened: Address already in use");
     assert!(failures[0].starts_with(&expected), "{failures:?}");
+    let failure = world.new_failures.recv().await.unwrap();
+    assert_eq!(failure.place, (ObjectName::new("t", "web"), address));
     drop(taken);
     world.failures(0).await;
     assert_eq!(ask(address.port()).await, "web 1");
+    assert!(world.new_failures.try_recv().is_err(), "once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tries_in_vain_report_a_port_once_and_a_service_with_several_ports_too() {
+    let mut world = World::new();
+    let taken = [
+        TcpListener::bind(at(0)).await.unwrap(),
+        TcpListener::bind(at(0)).await.unwrap(),
+    ];
+    let ports = taken.each_ref().map(|one| one.local_addr().unwrap().port());
+    world.set("web", &ports.map(|port| (port, 1)));
+    world.failures(2).await;
+    tokio::time::sleep(10 * RETRY).await;
+    assert!(world.new_failures.recv().await.is_some());
+    assert!(world.new_failures.try_recv().is_err(), "once");
 }
 
 #[tokio::test]
@@ -149,7 +174,7 @@ async fn d13_a_service_that_cannot_have_its_port_does_not_delay_the_others() {
 async fn a_server_that_panics_ends_the_task() {
     let (ports, port) = (ServicePorts::default(), free_port().await);
     let server = |_listener, _place: Place| async { panic!("a bug in a server") };
-    let task = tokio::spawn(ports.clone().serve("test port", server));
+    let task = tokio::spawn(ports.clone().serve("test port", server, drop));
     ports.replace(&ObjectName::new("t", "web"), [(at(port), ())].into());
     assert!(task.await.unwrap_err().is_panic());
 }
