@@ -135,6 +135,44 @@ pub struct KernelView {
     pub oldest_pending_seconds: Option<u64>,
     /// The agent's routes, in the format of `ip route`.
     pub routes: Vec<String>,
+    /// How long connections without packets are known; absent until the agent has read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<TimeoutsView>,
+}
+
+/// The timeouts of connections without packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimeoutsView {
+    /// Established TCP connections.
+    pub tcp: TimeoutView,
+    /// TCP connections after a FIN.
+    pub tcp_fin: TimeoutView,
+    pub udp: TimeoutView,
+}
+
+/// A timeout of IPVS and of connection tracking, in seconds; `null` if unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimeoutView {
+    /// The smaller of the two: a connection ends when one of them forgets it.
+    pub effective_seconds: Option<u64>,
+    pub ipvs_seconds: Option<u64>,
+    pub conntrack_seconds: Option<u64>,
+}
+
+impl TimeoutView {
+    /// The timeout of a connection that IPVS and connection tracking know for so many seconds (KP-WK-13).
+    pub fn of(ipvs_seconds: Option<u64>, conntrack_seconds: Option<u64>) -> Self {
+        Self {
+            effective_seconds: [ipvs_seconds, conntrack_seconds]
+                .into_iter()
+                .flatten()
+                .min(),
+            ipvs_seconds,
+            conntrack_seconds,
+        }
+    }
 }
 
 /// An object of another program in the kernel.

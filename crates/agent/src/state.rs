@@ -21,6 +21,7 @@ pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 use crate::node_warning::NodeWarning;
 use crate::service_ports::{HealthPorts, LoopbackPorts};
 use agent_api::explain::ExplainInput;
+use agent_api::status::TimeoutsView;
 
 /// The loop's published values. Reading them is cheap and never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,6 +68,8 @@ pub struct Pulse {
     pub start: StartTimes,
 }
 
+    /// The timeouts of connections; `None` until they are read.
+    pub timeouts: Option<TimeoutsView>,
 /// Totals of one family in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FamilyCounts {

@@ -68,6 +68,7 @@ fn kernel(pulse: &Pulse, routes: Vec<String>) -> KernelView {
         last_pass_seconds: seconds_since(pulse.last_pass),
         oldest_pending_seconds: pulse.oldest_pending.map(|since| since.elapsed().as_secs()),
         routes,
+        timeouts: pulse.timeouts,
     }
 }
 

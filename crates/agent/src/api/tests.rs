@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agent_api::client::{self, QueryError};
 use agent_api::explain::ExplainInput;
 use agent_api::scope;
-use agent_api::status::StatusView;
+use agent_api::status::{StatusView, TimeoutView, TimeoutsView};
 use cluster::source::{Loaded, Options, read_text};
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
@@ -186,6 +186,11 @@ fn pulse() -> Pulse {
         waiting: 1,
         services: 2,
         endpoints: 3,
+        timeouts: Some(TimeoutsView {
+            tcp: TimeoutView::of(Some(900), Some(86_400)),
+            tcp_fin: TimeoutView::of(Some(120), None),
+            udp: TimeoutView::of(Some(300), Some(120)),
+        }),
         ..Pulse::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use agent_api::status::{TimeoutView, TimeoutsView};
 use dataplane::host::{Host, NodeNeeds, Prepared, unrecorded_text};
 use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError};
 use dataplane::ownership::SettingChange;
@@ -19,7 +20,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let needs = self.needs();
         let mut prepared = self.host.prepare(needs).await;
         match self.set_timeouts(&mut prepared).await {
-            Ok(timeouts) => self.log_effective(timeouts, prepared.conntrack),
+            Ok(timeouts) => self.set_effective(effective(timeouts, prepared.conntrack)),
             Err(error) => prepared.warnings.push(format!(
                 "the timeouts of IPVS cannot be set: {error}; see `ipvsadm --list --timeout`, and set them with \
                  `ipvsadm --set`"
@@ -70,12 +71,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.kernel.timeouts().await
     }
 
-    /// Logs how long connections without packets are known, if that changed.
-    fn log_effective(&mut self, ipvs: IpvsTimeouts, conntrack: ConntrackTimeouts) {
-        let line = effective(ipvs, conntrack);
-        if line != self.effective_timeouts {
-            tracing::info!("{line}");
-            self.effective_timeouts = line;
+    /// Keeps and logs how long connections without packets are known, if that changed.
+    fn set_effective(&mut self, timeouts: TimeoutsView) {
+        if self.timeouts != Some(timeouts) {
+            tracing::info!("{}", effective_text(timeouts));
+            self.timeouts = Some(timeouts);
         }
     }
 }
@@ -98,21 +98,27 @@ fn changes(held: IpvsTimeouts, desired: IpvsTimeouts) -> Vec<SettingChange> {
     changes.into_iter().flatten().collect()
 }
 
-/// KP-WK-13: a connection through a Service is known to IPVS and to connection tracking, and ends when one forgets it.
-fn effective(ipvs: IpvsTimeouts, conntrack: ConntrackTimeouts) -> String {
+fn effective(ipvs: IpvsTimeouts, conntrack: ConntrackTimeouts) -> TimeoutsView {
+    let row = |ipvs: Option<u32>, conntrack| TimeoutView::of(ipvs.map(u64::from), conntrack);
+    TimeoutsView {
+        tcp: row(ipvs.tcp, conntrack.tcp),
+        tcp_fin: row(ipvs.tcp_fin, conntrack.tcp_fin),
+        udp: row(ipvs.udp, conntrack.udp),
+    }
+}
+
+fn effective_text(timeouts: TimeoutsView) -> String {
     let rows = [
-        ("TCP", ipvs.tcp, conntrack.tcp),
-        ("TCP after FIN", ipvs.tcp_fin, conntrack.tcp_fin),
-        ("UDP", ipvs.udp, conntrack.udp),
+        ("TCP", timeouts.tcp),
+        ("TCP after FIN", timeouts.tcp_fin),
+        ("UDP", timeouts.udp),
     ];
-    let texts = rows.map(|(name, ipvs, conntrack)| {
-        let ipvs = ipvs.map(u64::from);
-        let least = [ipvs, conntrack].into_iter().flatten().min();
+    let texts = rows.map(|(name, timeout)| {
         format!(
             "{name} {} s (IPVS {}, connection tracking {})",
-            text(least),
-            text(ipvs),
-            text(conntrack)
+            text(timeout.effective_seconds),
+            text(timeout.ipvs_seconds),
+            text(timeout.conntrack_seconds)
         )
     });
     format!("idle connections end after: {}", texts.join("; "))
@@ -155,7 +161,7 @@ mod tests {
             udp: Some(120),
         };
         assert_eq!(
-            effective(HELD, conntrack),
+            effective_text(effective(HELD, conntrack)),
             "idle connections end after: TCP 900 s (IPVS 900, connection tracking 86400); \
              TCP after FIN 120 s (IPVS 120, connection tracking ?); \
              UDP 120 s (IPVS 300, connection tracking 120)"

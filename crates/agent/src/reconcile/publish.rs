@@ -92,6 +92,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             node_warnings: self.warnings.all(),
             start: self.startup.times(),
         };
+            timeouts: self.timeouts,
         self.pulse.send_if_modified(|published| {
             let is_news = *published != pulse;
             *published = pulse;

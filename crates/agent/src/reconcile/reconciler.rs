@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_api::status::TimeoutsView;
 use cluster::index::Index;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::Host;
@@ -66,8 +67,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
-    /// The last log line about timeouts.
-    pub(super) effective_timeouts: String,
+    /// The timeouts of connections; `None` until they are read.
+    pub(super) timeouts: Option<TimeoutsView>,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
     pub(super) forgetting: Forgetting,
@@ -145,7 +146,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
-            effective_timeouts: String::new(),
+            timeouts: None,
             marks_failed: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use agent_api::numbers::many;
-use agent_api::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
+use agent_api::status::{
+    CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView, TimeoutsView,
+};
 use agent_api::view::{NotProgrammedView, WarningView};
 
 use super::grid::{CellStyle, paint};
@@ -44,10 +46,13 @@ fn head_lines(head: &HeadView) -> String {
     let node = paint(&head.node, CellStyle::Strong);
     let version = Plain::from(&agent.version);
     let process = format!("agent {version} (pid {}), up {up}", agent.pid);
+    let timeouts = head.kernel.timeouts.as_ref().map(timeouts);
+    let timeouts = timeouts.map(|words| line("timeout", &words));
     [
         line("node", &format!("{node}, {process}")),
         line("input", &input(&head.input)),
         line("kernel", &kernel(&head.kernel)),
+        timeouts.unwrap_or_default(),
     ]
     .concat()
 }
@@ -118,6 +123,24 @@ fn kernel(kernel: &KernelView) -> String {
         (0, None) => paint("not in sync: the first pass is not done", CellStyle::Warn),
     };
     format!("{standing}\n        {held}")
+}
+
+/// How long connections without packets are known, in the order of `ipvsadm --list --timeout`.
+fn timeouts(timeouts: &TimeoutsView) -> String {
+    let TimeoutsView { tcp, tcp_fin, udp } = timeouts;
+    let seconds = |seconds: Option<u64>| {
+        seconds.map_or_else(|| "?".to_owned(), |seconds| seconds.to_string())
+    };
+    let rows = [("tcp", tcp), ("tcpfin", tcp_fin), ("udp", udp)];
+    let effective = rows.map(|(name, one)| format!("{name} {} s", seconds(one.effective_seconds)));
+    let ipvs = rows.map(|(_, one)| seconds(one.ipvs_seconds));
+    let conntrack = rows.map(|(_, one)| seconds(one.conntrack_seconds));
+    format!(
+        "{} (IPVS {}, conntrack {})",
+        effective.join(", "),
+        ipvs.join(" "),
+        conntrack.join(" ")
+    )
 }
 
 /// `, changed 5 s ago`, or nothing.
