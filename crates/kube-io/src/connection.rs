@@ -2,8 +2,10 @@
 
 mod body;
 mod inflate;
+mod peers;
 mod renew;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Request;
@@ -11,6 +13,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::access::{Access, AccessError};
@@ -21,6 +24,7 @@ use crate::path::{Target, Verb};
 
 pub(crate) use body::Chunks;
 use body::PATIENCE;
+use peers::Peers;
 use renew::Credentials;
 
 /// The default of the headers `Accept` and `Content-Type`.
@@ -49,6 +53,7 @@ struct Shared {
     credentials: Credentials,
     meter: Arc<Meter>,
     groups: ApiGroups,
+    peers: Peers,
 }
 
 #[derive(Debug)]
@@ -111,6 +116,7 @@ impl Connection {
                 credentials,
                 meter,
                 groups: ApiGroups::default(),
+                peers: Peers::default(),
             }),
         }
     }
@@ -127,6 +133,11 @@ impl Connection {
     /// The counters of requests and bytes.
     pub fn count(&self) -> Count {
         self.shared.meter.read()
+    }
+
+    /// Receives the addresses that requests were sent to, at most 16.
+    pub fn peers(&self) -> watch::Receiver<Vec<SocketAddr>> {
+        self.shared.peers.subscribe()
     }
 
     /// Reads one object.
@@ -259,7 +270,10 @@ impl Connection {
         let client = self.shared.credentials.client().await;
         let client = client.map_err(|why| ApiError::new(verb, target, Fault::Credentials, &why))?;
         match timeout(PATIENCE, client.send(request)).await {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(answer)) => {
+                self.shared.peers.record(&answer);
+                Ok(answer)
+            }
             Ok(Err(error)) => Err(error::cause::broken(verb, target, &error)),
             Err(_elapsed) => {
                 let message = format!("no answer within {} s", PATIENCE.as_secs());

@@ -184,3 +184,23 @@ async fn an_answer_with_a_wrong_content_encoding_is_garbled() {
     assert_eq!(error.fault, Fault::Garbled);
     assert!(error.message.contains("gzip header"), "{error}");
 }
+
+#[tokio::test]
+async fn the_address_that_a_request_was_sent_to_is_known() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().fallback(|| async { "{}" });
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let url = format!("http://localhost:{}", address.port());
+    let mut config = kube::Config::new(url.parse().unwrap());
+    // Without certificate authorities of the system.
+    config.root_cert = Some(Vec::new());
+    let api = Connection::of_client(kube::Client::try_from(config).unwrap());
+    let mut peers = api.peers();
+    assert_eq!(*peers.borrow_and_update(), []);
+    for _ in 0..2 {
+        api.get("/api").await.unwrap();
+    }
+    assert_eq!(*peers.borrow_and_update(), [address]);
+    server.abort();
+}

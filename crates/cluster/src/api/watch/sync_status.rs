@@ -1,8 +1,10 @@
 //! Holds the state of each watched resource, for `status`, `/healthz` and metrics.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use super::node_source::topology_map::MapGap;
 use super::resources::{ResourceId, WatchedResource};
@@ -80,6 +82,11 @@ impl SyncStatus {
 
     pub fn server(&self) -> &str {
         self.connection.server()
+    }
+
+    /// Receives the addresses of the API server that the watches are connected to.
+    pub fn peers(&self) -> watch::Receiver<Vec<SocketAddr>> {
+        self.connection.peers()
     }
 
     pub fn count(&self) -> Count {
