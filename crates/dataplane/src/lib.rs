@@ -14,6 +14,7 @@ pub mod crash_point;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod host;
+pub mod infrastructure;
 pub mod ipvs;
 pub mod lock;
 pub mod nftables;

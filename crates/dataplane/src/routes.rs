@@ -23,6 +23,7 @@ mod wire;
 pub use apply::{LinkReport, RouteError, RouteReport, RouteTable};
 pub use desired::{LocalRoute, PROTOCOL, RangeRefused, desired_routes, usable_ranges};
 pub use range::{covers, is_host};
+pub(crate) use wire::family as address_family;
 
 /// Parses arbitrary bytes as a message, with its type first.
 #[cfg(fuzzing)]

@@ -34,7 +34,8 @@ pub(super) enum Whose {
     All,
 }
 
-fn family(family: Family) -> AddressFamily {
+/// The kernel's name for a family.
+pub(crate) fn family(family: Family) -> AddressFamily {
     match family {
         Family::V4 => AddressFamily::Inet,
         Family::V6 => AddressFamily::Inet6,

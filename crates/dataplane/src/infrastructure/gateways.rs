@@ -1,0 +1,212 @@
+//! Reads and follows the next hops of this node's routes.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::net::IpAddr;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteType, RouteVia,
+};
+use netlink_pipeline::{AsyncSubscription, Error, Message, NetlinkProtocol, Options};
+use topology_core::model::Family;
+
+use crate::routes::RouteError;
+use crate::routes::rtnl::{self, Rtnl};
+
+/// `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE` of `linux/rtnetlink.h`.
+const GROUPS: [u32; 2] = [7, 11];
+/// Receive buffer for notifications. On overflow all routes are read again.
+const BUFFER: usize = 64 << 10;
+/// `RT_TABLE_MAIN`, which packets use without other rules.
+const TABLE_MAIN: u8 = 254;
+/// The place of `rtm_table` in `struct rtmsg`.
+const TABLE_OFFSET: usize = 4;
+/// `ENOENT`: the kernel creates the table `main` with its first route.
+const NO_TABLE: i32 = 2;
+
+/// A change of the gateways.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum GatewayNews {
+    /// Routes with these gateways were added.
+    Added(Vec<IpAddr>),
+    /// A route was removed, or notifications were lost.
+    Uncertain,
+}
+
+/// The gateways in the kernel.
+#[derive(Debug)]
+pub(super) struct Gateways {
+    rtnl: Rtnl,
+    /// `None` after a failure; the routes are still read from time to time.
+    subscription: Option<AsyncSubscription>,
+}
+
+impl Gateways {
+    /// Subscribes in the current network namespace.
+    pub(super) fn open() -> Result<Self, RouteError> {
+        let mut options = Options::default();
+        options.receive_buffer = BUFFER;
+        let subscription = AsyncSubscription::open(NetlinkProtocol::ROUTE, &GROUPS, &options)?;
+        Ok(Self {
+            rtnl: Rtnl::open()?,
+            subscription: Some(subscription),
+        })
+    }
+
+    /// Reads all of them.
+    pub(super) async fn read(&mut self) -> Result<BTreeSet<IpAddr>, RouteError> {
+        let mut found = BTreeSet::new();
+        for family in [Family::V4, Family::V6] {
+            let read = |message| match message {
+                RouteNetlinkMessage::NewRoute(route) => Some(gateways(&route)),
+                _ => None,
+            };
+            match self.rtnl.dump(&list(family), read).await {
+                Ok(listed) => found.extend(listed.into_iter().flatten()),
+                Err(error) if error.errno() == Some(NO_TABLE) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Waits for the next change. Dropping the future loses none.
+    pub(super) async fn next(&mut self) -> GatewayNews {
+        while let Some(subscription) = &mut self.subscription {
+            match subscription.receive().await {
+                Ok(messages) => {
+                    let mut messages = messages.filter_map(Result::ok);
+                    if let Some(news) = news(&mut messages) {
+                        return news;
+                    }
+                }
+                Err(Error::Overrun | Error::Truncated { .. }) => return GatewayNews::Uncertain,
+                Err(error) => {
+                    tracing::warn!(%error, "new gateways of this machine are noticed at the periodic check only");
+                    self.subscription = None;
+                }
+            }
+        }
+        pending().await
+    }
+}
+
+/// The change that the notifications report. Every message of a datagram counts: added gateways come first, since a
+/// removal is not urgent and all routes are read again every period.
+fn news(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayNews> {
+    let mut added = Vec::new();
+    let mut is_uncertain = false;
+    // Most routes of a large node are of other tables, such as those of Services.
+    for message in messages.filter(|message| message.payload.get(TABLE_OFFSET) == Some(&TABLE_MAIN))
+    {
+        match rtnl::parse(message) {
+            Some(RouteNetlinkMessage::NewRoute(route)) => added.extend(gateways(&route)),
+            Some(RouteNetlinkMessage::DelRoute(route)) => {
+                is_uncertain |= !gateways(&route).is_empty();
+            }
+            _ => {}
+        }
+    }
+    if added.is_empty() {
+        is_uncertain.then_some(GatewayNews::Uncertain)
+    } else {
+        Some(GatewayNews::Added(added))
+    }
+}
+
+/// The request for the routes of the table `main`.
+fn list(family: Family) -> RouteNetlinkMessage {
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: crate::routes::address_family(family),
+        table: TABLE_MAIN,
+        kind: RouteType::Unspec,
+        ..RouteHeader::default()
+    };
+    RouteNetlinkMessage::GetRoute(message)
+}
+
+/// The next hops of a route of the table `main`, except link-local ones, which no Service can have.
+fn gateways(route: &RouteMessage) -> Vec<IpAddr> {
+    if route.header.table != TABLE_MAIN || route.header.kind != RouteType::Unicast {
+        return Vec::new();
+    }
+    let paths = route
+        .attributes
+        .iter()
+        .filter_map(|attribute| match attribute {
+            RouteAttribute::MultiPath(paths) => Some(paths),
+            _ => None,
+        });
+    let of_paths = paths.flatten().flat_map(|path| &path.attributes);
+    let all = route.attributes.iter().chain(of_paths);
+    all.filter_map(gateway).filter(is_global).collect()
+}
+
+fn gateway(attribute: &RouteAttribute) -> Option<IpAddr> {
+    match attribute {
+        RouteAttribute::Gateway(RouteAddress::Inet(ip))
+        | RouteAttribute::Via(RouteVia::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        RouteAttribute::Gateway(RouteAddress::Inet6(ip))
+        | RouteAttribute::Via(RouteVia::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    }
+}
+
+fn is_global(ip: &IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_link_local() && !ip.is_unspecified(),
+        IpAddr::V6(ip) => !ip.is_unicast_link_local() && !ip.is_unspecified(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::route::RouteNextHop;
+
+    use super::*;
+
+    fn route(attributes: Vec<RouteAttribute>) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            table: TABLE_MAIN,
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        message.attributes = attributes;
+        message
+    }
+
+    fn via(text: &str) -> RouteAttribute {
+        RouteAttribute::Gateway(RouteAddress::from(text.parse::<IpAddr>().unwrap()))
+    }
+
+    fn texts(route: &RouteMessage) -> Vec<String> {
+        gateways(route).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_path_of_a_route_has_its_gateway() {
+        assert_eq!(texts(&route(vec![via("192.0.2.1")])), ["192.0.2.1"]);
+        let other_family = RouteVia::Inet6("2001:db8::1".parse().unwrap());
+        let other_family = vec![RouteAttribute::Via(other_family)];
+        assert_eq!(texts(&route(other_family)), ["2001:db8::1"]);
+        let paths = ["192.0.2.1", "192.0.2.2"].map(|text| {
+            let mut path = RouteNextHop::default();
+            path.attributes = vec![via(text)];
+            path
+        });
+        let paths = vec![RouteAttribute::MultiPath(paths.to_vec())];
+        assert_eq!(texts(&route(paths)), ["192.0.2.1", "192.0.2.2"]);
+    }
+
+    #[test]
+    fn routes_of_other_tables_and_link_local_gateways_do_not_count() {
+        let mut other = route(vec![via("192.0.2.1")]);
+        other.header.table = 255;
+        assert_eq!(texts(&other), [""; 0]);
+        assert_eq!(texts(&route(vec![via("fe80::1")])), [""; 0]);
+        assert_eq!(texts(&route(vec![RouteAttribute::Oif(2)])), [""; 0]);
+    }
+}
