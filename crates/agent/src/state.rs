@@ -60,16 +60,18 @@ pub struct Pulse {
     /// Services with a traffic policy Local that have endpoints, but none on this node, by family and policy (`internal`
     /// or `external`).
     pub without_local: BTreeMap<(&'static str, &'static str), u64>,
+    /// Services with a finding, by its code.
+    pub findings: BTreeMap<&'static str, u64>,
     /// Whether external traffic may be sent to this node; `None` if the input has no Node.
     pub node_eligible: Option<bool>,
     /// Warnings about this node.
     pub node_warnings: Arc<[NodeWarning]>,
     /// Durations of the start; all zero until then.
     pub start: StartTimes,
-}
-
     /// The timeouts of connections; `None` until they are read.
     pub timeouts: Option<TimeoutsView>,
+}
+
 /// Totals of one family in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FamilyCounts {

@@ -144,11 +144,19 @@ fn of_pulse(pulse: &Pulse) -> Figures {
             ("Endpoint".to_owned(), pulse.endpoints),
         ]
         .into(),
-        warnings: [("Node".to_owned(), pulse.node_warnings.len() as u64)].into(),
+        warnings: warnings(pulse),
         input_ready: pulse.input_ready,
         without_local_endpoints: pulse.without_local.clone(),
         ..Figures::default()
     }
+}
+
+/// Warnings about the node, and Services with each finding.
+fn warnings(pulse: &Pulse) -> BTreeMap<String, u64> {
+    let findings = pulse.findings.iter();
+    let findings = findings.map(|(code, services)| ((*code).to_owned(), *services));
+    let node = ("Node".to_owned(), pulse.node_warnings.len() as u64);
+    findings.chain([node]).collect()
 }
 
 fn add_overview(figures: &mut Figures, overview: &Overview) {

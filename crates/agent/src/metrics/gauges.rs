@@ -136,7 +136,7 @@ impl Gauges {
         );
         registry.register(
             "ipvs_topo_warnings",
-            "Warnings about the input, by code",
+            "Warnings about the input and the node, and Services with findings, by code",
             self.warnings.clone(),
         );
         registry.register(

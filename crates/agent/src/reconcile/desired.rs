@@ -26,6 +26,8 @@ pub(crate) struct DesiredService {
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
     /// Problems for its owner, one line each; a few, and the number of the others.
     pub(crate) findings: Vec<String>,
+    /// The codes of all of them.
+    pub(crate) finding_codes: BTreeSet<&'static str>,
     /// Number of its endpoints, on any node and in any condition.
     pub(crate) endpoints: usize,
     /// The families and traffic policies (`internal` or `external`) that are Local and have no usable endpoint here.
@@ -52,6 +54,7 @@ pub(crate) struct DesiredServices {
     changed_ports: BTreeSet<ObjectName>,
     endpoints: usize,
     without_local: BTreeMap<(&'static str, &'static str), u64>,
+    finding_codes: BTreeMap<&'static str, u64>,
 }
 
 impl DesiredServices {
@@ -99,6 +102,9 @@ impl DesiredServices {
         for gap in &service.without_local {
             *self.without_local.entry(*gap).or_default() += 1;
         }
+        for code in &service.finding_codes {
+            *self.finding_codes.entry(code).or_default() += 1;
+        }
     }
 
     fn remove(&mut self, service: &DesiredService) {
@@ -108,6 +114,11 @@ impl DesiredServices {
         self.endpoints -= service.endpoints;
         for gap in &service.without_local {
             if let Some(services) = self.without_local.get_mut(gap) {
+                *services -= 1;
+            }
+        }
+        for code in &service.finding_codes {
+            if let Some(services) = self.finding_codes.get_mut(code) {
                 *services -= 1;
             }
         }
@@ -138,6 +149,11 @@ impl DesiredServices {
     /// Number of Services with a traffic policy Local and no usable endpoint here, by family and policy.
     pub(crate) fn without_local(&self) -> &BTreeMap<(&'static str, &'static str), u64> {
         &self.without_local
+    }
+
+    /// Number of Services with a finding of each code.
+    pub(crate) fn finding_codes(&self) -> &BTreeMap<&'static str, u64> {
+        &self.finding_codes
     }
 
     /// The desired state of a Service.

@@ -83,6 +83,7 @@ pub(super) fn desired_service(
     let health = port.map(|port| health_elements(&desired, port));
     desired.elements.extend(health.unwrap_or_default());
     let all = findings.len() + desired.refused.len();
+    desired.finding_codes = findings.iter().map(|finding| finding.kind.code()).collect();
     let findings = findings.iter().map(ToString::to_string);
     let findings = findings.chain(desired.refused.values().cloned());
     desired.findings = findings.take(MAX_FINDINGS).collect();

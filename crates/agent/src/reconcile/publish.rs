@@ -88,11 +88,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             services: services as u64,
             endpoints: endpoints as u64,
             without_local: self.desired.without_local().clone(),
+            findings: self.desired.finding_codes().clone(),
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
             start: self.startup.times(),
-        };
             timeouts: self.timeouts,
+        };
         self.pulse.send_if_modified(|published| {
             let is_news = *published != pulse;
             *published = pulse;
