@@ -141,9 +141,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let is_busy = |drain: &RealServerDrain| drain.connections > Some(0);
         let held = self.mirror.get(&key);
         let mut reals = held.into_iter().flat_map(|held| &held.real_servers);
-        let poll = match reals.any(|real| drains(real).is_some_and(is_busy)) {
-            true => PATIENT_POLL,
-            false => DRAIN_POLL,
+        let poll = if reals.any(|real| drains(real).is_some_and(is_busy)) {
+            PATIENT_POLL
+        } else {
+            DRAIN_POLL
         };
         let again = self.now().saturating_add(poll);
         self.agenda.visit(&Item::Decision(key), Some(again));
