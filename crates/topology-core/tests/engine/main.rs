@@ -8,6 +8,7 @@ mod dirty;
 mod frontends;
 #[cfg(test)]
 mod health_check;
+#[cfg(test)]
 mod infrastructure;
 #[cfg(test)]
 mod kernel;
