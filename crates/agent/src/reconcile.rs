@@ -27,6 +27,8 @@ mod firewall_marks;
 mod forgetting;
 mod host_plan;
 mod host_state;
+mod infrastructure;
+mod infrastructure_news;
 mod initial_read;
 mod node_settings;
 mod other_proxy;
@@ -62,6 +64,7 @@ use tokio::sync::mpsc;
 use crate::node_warning::Topic;
 use crate::state::Question;
 
+pub(crate) use self::infrastructure_news::InfrastructureNews;
 pub(crate) use self::reconciler::{Parts, Reconciler};
 
 /// All events that wake the loop.
@@ -73,6 +76,8 @@ enum Trigger {
     Input(Batch),
     /// Addresses of this node were added or removed.
     Moved,
+    /// Gateways, resolvers or connections to the API server changed.
+    Infrastructure,
     /// The thread that reads the cluster panicked.
     SourceEnded,
     /// A failed key, a draining real server, or failed routes or tables are due.
@@ -110,6 +115,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut stop = pin!(stop);
         let mut health_failures = self.health_ports.failures();
         let mut loopback_failures = self.loopback_ports.failures();
+        let mut infrastructure = self.infrastructure.clone();
         loop {
             let trigger = tokio::select! {
                 biased;
@@ -117,6 +123,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Some(question) = questions.recv() => Trigger::Question(question),
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 () = address_monitor.next(), if self.startup.is_done() => Trigger::Moved,
+                () = infrastructure.changed(), if self.startup.is_done() => Trigger::Infrastructure,
                 () = self.until_due() => Trigger::Due,
                 Ok(()) = health_failures.changed() => Trigger::AgentPorts,
                 Ok(()) = loopback_failures.changed() => Trigger::AgentPorts,
@@ -133,6 +140,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Question(question) => self.answer(question).await,
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
                 Trigger::Moved => self.addresses_moved().await,
+                Trigger::Infrastructure => self.infrastructure_changed().await,
                 Trigger::SourceEnded => return Ended::SourceLost,
                 Trigger::Due => self.handle_due().await,
                 Trigger::AgentPorts => {

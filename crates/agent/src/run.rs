@@ -4,9 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::api::SyncStatus;
 use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::{Machine, NodeNews, Records, SettingsConfig};
+use dataplane::infrastructure::NetworkMonitor;
 use dataplane::nftables::watch_forwarding;
 use dataplane::other_proxy;
 use dataplane::ownership::{
@@ -23,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::agent_config::AgentConfig;
 use crate::metrics::Metrics;
-use crate::reconcile::{Ended, Parts, Reconciler};
+use crate::reconcile::{Ended, InfrastructureNews, Parts, Reconciler};
 use crate::start_error::StartError;
 use crate::state::LoopEnds;
 
@@ -67,6 +69,7 @@ pub async fn run(
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
     let (news, mut tasks) = watch_node(&config);
+    let infrastructure = follow_infrastructure(&config, &source, &mut tasks).await?;
     let records = Records {
         owned: record,
         draining,
@@ -79,12 +82,12 @@ pub async fn run(
     };
     let host = Machine::open(records, settings, news, Arc::clone(&crash_point))?;
     let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
-    let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");
     let parts = Parts {
         kernel,
         host,
-        ours,
+        infrastructure,
+        ours: claims.keys.into_iter().collect(),
         deadlines: deadlines.iter().collect(),
         marks: saved_marks.marks,
         epoch: booted(),
@@ -125,6 +128,21 @@ fn watch_node(config: &AgentConfig) -> (NodeNews, JoinSet<()>) {
         forwarding,
     };
     (news, tasks)
+}
+
+/// Reads what the node depends on, and starts the task that follows it.
+async fn follow_infrastructure(
+    config: &AgentConfig,
+    source: &Watch,
+    tasks: &mut JoinSet<()>,
+) -> Result<InfrastructureNews, RouteError> {
+    let monitor = NetworkMonitor::open().await?;
+    let news = InfrastructureNews {
+        network: monitor.news(),
+        api_servers: source.sync_status().map(SyncStatus::peers),
+    };
+    tasks.spawn(monitor.run(config.check_period));
+    Ok(news)
 }
 
 /// The boot time on a clock that stops during suspend, like the loop's clock.

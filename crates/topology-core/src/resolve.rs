@@ -12,6 +12,8 @@ mod decision;
 mod demand;
 mod drains;
 mod finding;
+mod infrastructure;
+mod other_use;
 mod port_view;
 mod ramp;
 mod reason;
@@ -43,6 +45,7 @@ use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
 pub use finding::{Finding, FindingKind, Precedence};
+pub use infrastructure::{AddressUse, Infrastructure, NodeInfrastructure};
 pub use reason::Reason;
 pub use record::{Fact, StageRecord};
 pub use resolution::{Clients, Resolution, ResolvedServer};
@@ -67,6 +70,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let targets = Targets::of(service, snapshot.slices(name));
     let own_node = snapshot.node(&me.node);
     let mut keys = FxHashSet::default();
+    let mut known = FxHashSet::default();
     for port in &service.ports {
         let mut split = Vec::new();
         let first = resolution.servers.len();
@@ -86,7 +90,9 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 own_node,
             };
             if let Some(kind) = view.obstacle(&keys) {
-                resolution.findings.push(view.finding(kind));
+                resolution
+                    .findings
+                    .extend(view.finding_once(kind, &mut known));
                 continue;
             }
             let earlier = resolution.servers.get(first..).unwrap_or_default();
@@ -94,7 +100,9 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 Some(earlier) => view.repeat(earlier, &mut resolution),
                 None => view.resolve(&mut resolution),
             }
-            resolution.findings.extend(view.claimed_by_node());
+            let claims = view.claims_of_others().into_iter();
+            let claims = claims.filter_map(|kind| view.finding_once(kind, &mut known));
+            resolution.findings.extend(claims);
             keys.insert(view.key());
             if service.splits_clients() && frontend.kind.is_external() {
                 split.push(view);
@@ -134,7 +142,8 @@ fn resolve_outside(split: &[PortView<'_>], family: Family, resolution: &mut Reso
 impl PortView<'_> {
     /// Why the frontend must not be programmed for this Service, given its previous virtual servers.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
-        if let Some(kind) = self.unusable_address() {
+        let unusable = self.unusable_address();
+        if let Some(kind) = unusable.or_else(|| self.infrastructure_refused()) {
             return Some(kind);
         }
         let mut claims = vec![self.claim()];
@@ -203,7 +212,7 @@ impl PortView<'_> {
         let is_usable = if is_own {
             kind.is_external()
         } else {
-            self.me.kept_addresses.contains(&address)
+            self.is_kept()
         };
         if is_usable {
             return None;
@@ -217,19 +226,32 @@ impl PortView<'_> {
         })
     }
 
-    /// The finding if another Node lists the address, which stays with the Service.
-    fn claimed_by_node(&self) -> Option<Finding> {
-        let Frontend { kind, address } = self.frontend;
-        if !self.me.kept_addresses.contains(&address) {
-            return None;
+    /// What others use the address for, if it stays with the Service.
+    fn claims_of_others(&self) -> Vec<FindingKind> {
+        if !self.is_kept() {
+            return Vec::new();
         }
-        let node = self.snapshot.conflicting_node(address, &self.me.node)?;
-        let node = node.name.clone();
-        Some(self.finding(FindingKind::ClaimedByNode {
+        let Frontend { kind, address } = self.frontend;
+        let infrastructure = self.other_use();
+        let infrastructure = infrastructure.map(FindingKind::ServedInfrastructureAddress);
+        let node = self.snapshot.conflicting_node(address, &self.me.node);
+        let node = node.map(|node| FindingKind::ClaimedByNode {
             kind,
             address,
-            node,
-        }))
+            node: node.name.clone(),
+        });
+        node.into_iter().chain(infrastructure).collect()
+    }
+
+    /// The finding; `None` if it is about a whole address and was made for an earlier port.
+    fn finding_once(&self, kind: FindingKind, known: &mut FxHashSet<IpAddr>) -> Option<Finding> {
+        let Some(address) = kind.whole_address() else {
+            return Some(self.finding(kind));
+        };
+        known.insert(address).then(|| Finding {
+            port_name: "".into(),
+            ..self.finding(kind)
+        })
     }
 
     fn finding(&self, kind: FindingKind) -> Finding {

@@ -1,5 +1,6 @@
 //! The cluster state, and what has changed since the last query.
 
+mod api_servers;
 mod claims;
 mod deciders;
 mod dirty;
@@ -11,7 +12,7 @@ mod presence;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -40,6 +41,8 @@ pub struct Snapshot {
     services: BTreeMap<ObjectName, ServiceAndSlices>,
     /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
+    /// The endpoints of the Service `kubernetes`.
+    api_servers: BTreeSet<SocketAddr>,
     claims: FrontendClaims,
     firewall_marks: FirewallMarks,
     service_cidrs: Vec<IpNetwork>,
@@ -177,6 +180,7 @@ impl Snapshot {
         if entry.service.is_some() {
             self.marks.service(&owner);
         }
+        self.update_api_servers(&owner);
     }
 
     /// Removes an EndpointSlice.
@@ -190,6 +194,7 @@ impl Snapshot {
                 self.marks.service(&owner);
             }
         }
+        self.update_api_servers(&owner);
         self.drop_if_empty(&owner);
     }
 

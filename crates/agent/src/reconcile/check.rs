@@ -30,8 +30,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.look_for_schedulers().await;
         let moved = self.read_addresses().await;
         self.begin_observe().await;
+        let mut services = self.services_at(&moved);
+        services.extend(self.update_infrastructure());
         let mut work = Work {
-            services: self.services_at(&moved),
+            services,
             host: !moved.is_empty(),
             ..Work::default()
         };
@@ -105,8 +107,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return;
         }
         self.read_routes().await;
+        let mut services = self.services_at(&moved);
+        services.extend(self.update_infrastructure());
         let work = Work {
-            services: self.services_at(&moved),
+            services,
             host: true,
             ..Work::default()
         };

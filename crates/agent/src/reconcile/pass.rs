@@ -165,6 +165,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter_map(|key| self.desired.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
+        // A Service may ask for the address of a gateway that became known a moment ago.
+        if self.infrastructure.has_changed() {
+            services.extend(self.update_infrastructure());
+        }
         if work.host {
             services.extend(self.update_node_port_addresses());
         }

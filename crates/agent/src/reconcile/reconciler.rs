@@ -22,6 +22,7 @@ use super::counts::KernelTotals;
 use super::desired::DesiredServices;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
+use super::infrastructure_news::InfrastructureNews;
 use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
@@ -63,6 +64,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) aggregate: Aggregate,
     pub(super) agenda: Agenda<Item>,
     pub(super) addresses: HostAddresses,
+    pub(super) infrastructure: InfrastructureNews,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
@@ -92,6 +94,7 @@ pub(crate) struct Reconciler<K, H> {
 pub(crate) struct Parts<K, H> {
     pub(crate) kernel: K,
     pub(crate) host: H,
+    pub(crate) infrastructure: InfrastructureNews,
     /// The keys in the ownership record.
     pub(crate) ours: Vec<VirtualServerKey>,
     /// The deadlines of draining real servers from an earlier process.
@@ -112,6 +115,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let Parts {
             kernel,
             host,
+            infrastructure,
             ours,
             deadlines,
             marks,
@@ -142,6 +146,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             aggregate: Aggregate::default(),
             agenda: Agenda::new(),
             addresses: HostAddresses::default(),
+            infrastructure,
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),

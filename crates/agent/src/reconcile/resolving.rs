@@ -1,11 +1,12 @@
 //! Resolves Services and stores their desired state.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use topology_core::model::{Frontend, ObjectName};
+use topology_core::model::{Frontend, ObjectName, ServicePort};
 use topology_core::resolve::{Resolution, resolve};
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -29,38 +30,61 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Keeps the addresses of the Service that this node serves although another Node lists them, since before the
-    /// listing. After a restart the kernel's virtual servers still say so.
+    /// Keeps the addresses of the Service that this node serves although another Node lists them or they are
+    /// infrastructure, since before that. After a restart the kernel's virtual servers still say so.
     fn keep_addresses(&mut self, name: &ObjectName) {
+        let kept = self.addresses_to_keep(name);
+        let held = self.me.kept_addresses.get(name);
+        if held.map_or(kept.is_empty(), |held| *held == kept) {
+            return;
+        }
+        let all = Arc::make_mut(&mut self.me.kept_addresses);
+        if kept.is_empty() {
+            all.remove(name);
+        } else {
+            all.insert(name.clone(), kept);
+        }
+    }
+
+    fn addresses_to_keep(&self, name: &ObjectName) -> BTreeSet<IpAddr> {
         let snapshot = self.index.snapshot();
         let Some(service) = snapshot.service(name) else {
-            return;
+            return BTreeSet::new();
         };
-        let is_served = |frontend: &Frontend| {
-            service.ports.iter().any(|port| {
-                let key = frontend
-                    .port_of(port)
-                    .map(|number| VirtualServerKey::Address {
-                        protocol: port.protocol,
-                        address: frontend.address,
-                        port: number,
-                    });
-                key.is_some_and(|key| self.mirror.get(&key).is_some() && self.mirror.is_ours(&key))
-            })
+        let is_claimed = |address: IpAddr| {
+            let mut api_servers = snapshot.api_servers().iter();
+            snapshot.conflicting_node(address, &self.me.node).is_some()
+                || self.me.infrastructure.uses(address)
+                || api_servers.any(|socket| socket.ip() == address)
         };
-        for frontend in &service.frontends {
+        let is_kept = |frontend: &&Frontend| {
             let address = frontend.address;
-            let is_claimed = snapshot.conflicting_node(address, &self.me.node).is_some();
-            let is_kept = is_claimed && is_served(frontend);
-            if is_kept != self.me.kept_addresses.contains(&address) {
-                let kept = Arc::make_mut(&mut self.me.kept_addresses);
-                if is_kept {
-                    kept.insert(address);
-                } else {
-                    kept.remove(&address);
-                }
+            if !is_claimed(address) {
+                return false;
             }
-        }
+            let mut ports = service.ports.iter();
+            // A new port at an address of this node may be one that the node itself uses.
+            if self.addresses.link_of(address).is_some() {
+                ports.all(|port| self.serves(frontend, port))
+            } else {
+                ports.any(|port| self.serves(frontend, port))
+            }
+        };
+        let kept = service.frontends.iter().filter(is_kept);
+        kept.map(|frontend| frontend.address).collect()
+    }
+
+    /// Whether the kernel has our virtual server for the port.
+    fn serves(&self, frontend: &Frontend, port: &ServicePort) -> bool {
+        let Some(number) = frontend.port_of(port) else {
+            return false;
+        };
+        let key = VirtualServerKey::Address {
+            protocol: port.protocol,
+            address: frontend.address,
+            port: number,
+        };
+        self.mirror.get(&key).is_some() && self.mirror.is_ours(&key)
     }
 
     /// Stores the desired state of a Service.

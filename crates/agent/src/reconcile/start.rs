@@ -32,6 +32,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::Kernel, Vec::new());
         let prepared = self.prepare().await;
         self.read_routes().await;
+        // The full pass resolves all Services.
+        self.update_infrastructure();
         let done = self.full_pass().await;
         self.forget_claims_without_server();
         let times = StartTimes {

@@ -9,6 +9,7 @@ mod converge;
 mod fake;
 mod firewall_marks;
 mod health_ports;
+mod infrastructure;
 mod killed;
 mod kube_proxy;
 mod leaving;

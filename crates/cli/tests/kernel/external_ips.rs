@@ -5,10 +5,10 @@ use std::net::TcpListener;
 
 use crate::agent::kernel;
 use crate::external::{
-    DROPPED, NETS, NODE_PORT, Net, REFUSED, Target, VIPS, World, answers, attempt, counts,
+    DROPPED, NETS, NODE_PORT, Net, REFUSED, Target, VIPS, World, answers, at, attempt, counts,
     node_addresses, servers, tcp, udp,
 };
-use crate::lab::{NODE_V4, NODE_V6, wait_until};
+use crate::lab::{NODE_V4, NODE_V6, OUTSIDER_V4, OUTSIDER_V6, sh, wait_until};
 use crate::yaml::External;
 
 const ALLOWED: &[&str] = &["--external-ip-ranges", "203.0.113.0/24,2001:db8::/64"];
@@ -107,4 +107,41 @@ fn pain_03_an_external_ip_of_this_node_serves_the_port_and_leaves_the_others_to_
             assert_eq!(attempt(client, &tcp(node, 81)), REFUSED, "{client:?}");
         }
     }
+}
+
+/// PAIN-03: bound on the node, the address would take away the node's way out.
+#[test]
+fn pain_03_a_gateway_is_not_bound_as_an_external_ip_until_no_route_uses_it() {
+    const LATER: &str = "192.168.10.99";
+    let external = |ips| External { ips, ..EXTERNAL };
+    let world = World::start(
+        &["--external-ip-ranges", "192.168.10.0/24,fd00:10::/64"],
+        &external(&[OUTSIDER_V4, OUTSIDER_V6]),
+    );
+    let _gateway = world.outsider.listen(2222);
+    let is_served = |ip: &str| kernel().iter().any(|line| line.contains(&at(ip, 80)));
+    let is_bound = |ip: &str| sh(&format!("ip route get {ip}")).contains("local");
+    let refused = |ip: &str| {
+        let text = format!("external IP {ip} is a gateway of this node's routes");
+        world.node.wait_log(&text);
+        assert!(!is_served(ip) && !is_bound(ip), "{ip}");
+    };
+    wait_until("the cluster IP", || is_served("10.96.0.10"));
+    refused(OUTSIDER_V4);
+    refused(OUTSIDER_V6);
+    assert_eq!(attempt(None, &tcp(OUTSIDER_V4, 2222)), Ok(()));
+
+    sh(&format!("ip route add 198.51.100.0/24 via {LATER}"));
+    world.write_service(&external(&[OUTSIDER_V4, LATER]));
+    refused(LATER);
+    sh("ip route del 198.51.100.0/24");
+    wait_until("the former gateway", || is_served(LATER));
+    let both = counts(&[("near", 1), ("far", 1)]);
+    assert_eq!(servers(None, &tcp(LATER, 80), 2), both);
+
+    // D13: what a routing daemon writes does not end a Service.
+    sh(&format!("ip route add 198.51.100.0/24 via {LATER}"));
+    let text = format!("external IP {LATER} is now a gateway of this node's routes");
+    world.node.wait_log(&text);
+    assert_eq!(servers(None, &tcp(LATER, 80), 2), both);
 }

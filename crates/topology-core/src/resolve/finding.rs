@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::infrastructure::AddressUse;
 use crate::model::{FrontendKind, ObjectName};
 use crate::snapshot::FrontendKey;
 
@@ -49,6 +50,10 @@ pub enum FindingKind {
         /// The Node that lists it.
         node: Arc<str>,
     },
+    /// The node or the cluster depends on the external address. Programming it would cut off the node (PAIN-03).
+    InfrastructureAddress(AddressUse),
+    /// The same for an address that this node served before and continues to serve (D13).
+    ServedInfrastructureAddress(AddressUse),
     /// The cluster IP cannot be used; it is not programmed.
     BadClusterIp {
         /// The virtual address.
@@ -100,6 +105,8 @@ impl FindingKind {
             Self::FrontendTaken { .. } => "FrontendTaken",
             Self::NodeAddress { .. } => "NodeAddress",
             Self::ClaimedByNode { .. } => "ClaimedByNode",
+            Self::InfrastructureAddress(_) => "InfrastructureAddress",
+            Self::ServedInfrastructureAddress(_) => "ServedInfrastructureAddress",
             Self::BadClusterIp { .. } => "BadClusterIp",
             Self::BadExternalAddress { .. } => "BadExternalAddress",
             Self::NoFirewallMark => "NoFirewallMark",
@@ -108,16 +115,27 @@ impl FindingKind {
         }
     }
 
+    /// The use of a whole address, which the other ports of the Service have too.
+    pub(super) fn whole_address(&self) -> Option<IpAddr> {
+        let (Self::InfrastructureAddress(used) | Self::ServedInfrastructureAddress(used)) = self
+        else {
+            return None;
+        };
+        used.port.is_none().then_some(used.address)
+    }
+
     /// The remedy.
     pub const fn remedy(&self) -> &'static str {
         match self {
             Self::FrontendTaken { .. } => "give one of them another address or port",
             Self::NodeAddress { .. }
+            | Self::InfrastructureAddress(_)
             | Self::BadClusterIp { .. }
             | Self::BadExternalAddress { .. } => "give the Service another",
             Self::ClaimedByNode { .. } => {
                 "give the Service another address, or remove this one from the status of the Node"
             }
+            Self::ServedInfrastructureAddress(_) => "give the Service another address",
             Self::NoFirewallMark => "configure a mask with more bits",
             Self::PortRepeated { .. } => "remove one of the two",
             Self::BadEndpoint { .. } => "correct its EndpointSlice",
@@ -161,6 +179,8 @@ impl fmt::Display for FindingKind {
                 "Node {node} now lists {} {address} as its own address; this node served it before and continues",
                 kind.address_name()
             ),
+            Self::InfrastructureAddress(used) => used.describe_refused(f),
+            Self::ServedInfrastructureAddress(used) => used.describe_served(f),
             Self::BadClusterIp { address, problem } => {
                 bad_address(f, FrontendKind::ClusterIp, *address, problem)
             }

@@ -1,11 +1,12 @@
 //! The node and the time of a decision.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::infrastructure::NodeInfrastructure;
 use crate::memory::Memory;
-use crate::model::{Family, Frontend, FrontendKind, Service};
+use crate::model::{Family, Frontend, FrontendKind, ObjectName, Service};
 use crate::scheduler::Scheduler;
 
 /// The node and the time of a decision: decisions depend on both.
@@ -23,9 +24,11 @@ pub struct Viewpoint {
     pub memory: Arc<Memory>,
     /// The addresses of the node at which node ports are served.
     pub node_port_addresses: Arc<BTreeSet<IpAddr>>,
-    /// Addresses outside the Service ranges that this node served before another Node listed them as its own. They stay
-    /// with their Service: kubelets write their own addresses, and those must not remove a Service here.
-    pub kept_addresses: Arc<BTreeSet<IpAddr>>,
+    /// The addresses that the node depends on.
+    pub infrastructure: Arc<NodeInfrastructure>,
+    /// The addresses of each Service that this node served before another Node listed them as its own, or before they
+    /// became infrastructure. They stay with the Service: what others write must not remove a Service here.
+    pub kept_addresses: Arc<BTreeMap<ObjectName, BTreeSet<IpAddr>>>,
 }
 
 impl Viewpoint {
@@ -38,6 +41,7 @@ impl Viewpoint {
             now: None,
             memory: Arc::default(),
             node_port_addresses: Arc::default(),
+            infrastructure: Arc::default(),
             kept_addresses: Arc::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::deciders::Deciders;
 use super::marks::{Dirty, Marks, NodeChange};
-use super::{ServiceAndSlices, Snapshot, drained};
+use super::{ServiceAndSlices, Snapshot, api_servers, drained};
 use crate::model::{Endpoint, Service};
 use crate::policy::ZONE;
 
@@ -25,7 +25,8 @@ impl Marks {
         let routes =
             self.routes || self.ranges || mine.is_some_and(|change| !change.addresses.is_empty());
         let mut services = BTreeSet::new();
-        if !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges {
+        let is_wide = !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges;
+        if is_wide || !self.api_servers.is_empty() {
             let all = snapshot.services.iter();
             let touched = all.filter(|(_, entry)| self.affects(snapshot, me, entry));
             services.extend(touched.map(|(name, _)| name.clone()));
@@ -34,7 +35,7 @@ impl Marks {
         Dirty { services, routes }
     }
 
-    /// Whether a change of Nodes or drains can change the result for `entry` on the node `me`.
+    /// Whether a change of Nodes, drains or the API server's endpoints can change the result for `entry` on the node `me`.
     fn affects(&self, snapshot: &Snapshot, me: &str, entry: &ServiceAndSlices) -> bool {
         let Some(service) = &entry.service else {
             return false;
@@ -49,6 +50,7 @@ impl Marks {
             || moves_endpoint(&self.nodes, &policies, entry)
             || policies.use_level(&self.levels, self.any_level)
             || self.drains.iter().any(drained)
+            || api_servers::affects(&self.api_servers, entry)
     }
 
     /// Whether a Node has started or stopped to keep an address from the Service on the node `me`. Inside unchanged

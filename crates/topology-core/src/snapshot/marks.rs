@@ -34,6 +34,8 @@ pub(super) struct Marks {
     /// Whether the first Node was added or the last one removed, which affects every label.
     pub(super) any_level: bool,
     pub(super) routes: bool,
+    /// The addresses of the API server's endpoints before and after a change of them.
+    pub(super) api_servers: BTreeSet<IpAddr>,
     /// Whether the Service ranges changed, and with them which Node addresses count.
     pub(super) ranges: bool,
 }

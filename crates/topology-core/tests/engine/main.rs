@@ -9,6 +9,8 @@ mod frontends;
 #[cfg(test)]
 mod health_check;
 #[cfg(test)]
+mod infrastructure;
+#[cfg(test)]
 mod kernel;
 #[cfg(test)]
 #[path = "../oracle/kernel.rs"]

@@ -1,5 +1,6 @@
 //! Helpers that describe a cluster in few words and run the loop without files.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
 use dataplane::crash_point::CrashPoint;
+use dataplane::infrastructure::NodeNetwork;
 use dataplane::ipvs::IpvsTimeouts;
 use dataplane::sysctl::ConntrackSettings;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
 use topology_core::model::{
@@ -23,7 +25,7 @@ use topology_core::snapshot::MarkMask;
 use super::fake::{Shared, World};
 use crate::agent_config::{AgentConfig, DetectLocal, StrictArp};
 use crate::metrics::Metrics;
-use crate::reconcile::{Parts, Reconciler};
+use crate::reconcile::{InfrastructureNews, Parts, Reconciler};
 use crate::state;
 
 /// One loop over a world.
@@ -33,6 +35,9 @@ pub(super) struct Loop {
     pub(super) handle: state::AgentHandle,
     /// The queries through the handle, for a loop that runs.
     pub(super) questions: mpsc::Receiver<state::Question>,
+    pub(super) network: watch::Sender<NodeNetwork>,
+    /// Where the watches are connected to.
+    pub(super) peers: watch::Sender<Vec<SocketAddr>>,
 }
 
 impl Loop {
@@ -69,9 +74,16 @@ impl Loop {
         let booted = *(shared.0.borrow_mut().booted).get_or_insert_with(Instant::now);
         // The batch of the previous process ended with it.
         shared.0.borrow_mut().forgetting = None;
+        let network = watch::Sender::new(NodeNetwork::default());
+        let peers = watch::Sender::new(Vec::new());
+        let infrastructure = InfrastructureNews {
+            network: network.subscribe(),
+            api_servers: Some(peers.subscribe()),
+        };
         let parts = Parts {
             kernel: shared.clone(),
             host: shared.clone(),
+            infrastructure,
             ours: shared.0.borrow().record.iter().copied().collect(),
             deadlines: shared.0.borrow().saved_deadlines(),
             marks: shared.0.borrow().saved_marks(),
@@ -88,6 +100,8 @@ impl Loop {
             shared,
             handle,
             questions: ends.questions,
+            network,
+            peers,
         }
     }
 
