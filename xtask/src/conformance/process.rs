@@ -15,7 +15,7 @@ use super::junit::{TestOutcome, Verdict};
 const PROGRESS: &str = "conformance: ";
 
 /// A process that has not started.
-pub(super) struct Process {
+pub(super) struct TestProcess {
     pub(super) command: Command,
     /// The file for its whole output.
     pub(super) log: PathBuf,
@@ -23,23 +23,23 @@ pub(super) struct Process {
 
 /// A test that has ended.
 #[derive(Debug, PartialEq)]
-pub(super) struct Ended {
+pub(super) struct EndedTest {
     pub(super) name: String,
     pub(super) outcome: TestOutcome,
 }
 
 /// A test that has ended, as the program prints it.
 #[derive(Deserialize)]
-struct FinishedTest {
+struct PrintedTest {
     name: String,
     state: String,
     seconds: f64,
     message: String,
 }
 
-impl Process {
+impl TestProcess {
     /// Runs it to its end, and sends each test that ends.
-    pub(super) fn run(mut self, each: &Sender<Ended>) -> anyhow::Result<()> {
+    pub(super) fn run(mut self, each: &Sender<EndedTest>) -> anyhow::Result<()> {
         let (reader, writer) = std::io::pipe()?;
         self.command.stdin(Stdio::null());
         self.command.stdout(writer.try_clone()?).stderr(writer);
@@ -66,15 +66,15 @@ impl Process {
 }
 
 /// Parses a line about a test that has ended.
-fn ended(line: &[u8]) -> Option<Ended> {
+fn ended(line: &[u8]) -> Option<EndedTest> {
     let json = line.strip_prefix(PROGRESS.as_bytes())?;
-    let test: FinishedTest = serde_json::from_slice(json).ok()?;
+    let test: PrintedTest = serde_json::from_slice(json).ok()?;
     let outcome = TestOutcome {
         verdict: Verdict::of(&test.state),
         seconds: test.seconds,
         reason: test.message.trim().to_owned(),
     };
-    Some(Ended {
+    Some(EndedTest {
         name: test.name,
         outcome,
     })
@@ -93,7 +93,7 @@ mod tests {
             reason: "no".to_owned(),
         };
         let name = "[sig-network] a".to_owned();
-        assert_eq!(ended(line), Some(Ended { name, outcome }));
+        assert_eq!(ended(line), Some(EndedTest { name, outcome }));
         assert_eq!(ended(b"I1125 conformance: {}"), None);
         assert_eq!(ended(b"conformance: soon"), None);
     }

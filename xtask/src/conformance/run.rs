@@ -13,7 +13,7 @@ use testbed::e2e::{DNS_IMAGE, Suite};
 use testbed::lab::{NODES, RunningLab};
 
 use super::junit::Reports;
-use super::process::{Ended, Process};
+use super::process::{EndedTest, TestProcess};
 use super::proxy::Proxy;
 use super::selection;
 use crate::{cluster, tools};
@@ -30,7 +30,7 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Starts a lab, runs the tests in it, calls `each` after each test, and stops the lab.
-    pub(super) fn go(&self, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+    pub(super) fn go(&self, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
         let images = self.reports.folder().join("images");
         let lab = RunningLab::start_with(&self.suite.write_images(&images)?)?;
         // The nodes have them.
@@ -40,7 +40,7 @@ impl Run<'_> {
         result
     }
 
-    fn in_lab(&self, lab: &RunningLab, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+    fn in_lab(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
         self.proxy.start(lab)?;
         start_dns(lab)?;
         let report = self.reports.next(self.proxy, 0)?;
@@ -61,7 +61,7 @@ impl Run<'_> {
         Ok(fs::write(file, log)?)
     }
 
-    fn tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+    fn tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
         self.link_kubectl(lab)?;
         let (parallel, serial) = selection::shares(self.tests, self.procs);
         let together = self.processes(lab, &parallel)?;
@@ -83,11 +83,15 @@ impl Run<'_> {
     }
 
     /// Returns a process for each share that has tests.
-    fn processes(&self, lab: &RunningLab, shares: &[Vec<String>]) -> anyhow::Result<Vec<Process>> {
+    fn processes(
+        &self,
+        lab: &RunningLab,
+        shares: &[Vec<String>],
+    ) -> anyhow::Result<Vec<TestProcess>> {
         let shares = shares.iter().filter(|share| !share.is_empty());
         let processes = shares.enumerate().map(|(at, share)| {
             let report = self.reports.next(self.proxy, at)?;
-            Ok(Process {
+            Ok(TestProcess {
                 log: report.with_extension("log"),
                 command: self.command(lab, share, &report)?,
             })
@@ -122,9 +126,12 @@ impl Run<'_> {
 }
 
 /// Runs the processes at the same time, and calls `each` after each test.
-fn run_together(processes: Vec<Process>, each: &mut dyn FnMut(&Ended)) -> anyhow::Result<()> {
+fn run_together(
+    processes: Vec<TestProcess>,
+    each: &mut dyn FnMut(&EndedTest),
+) -> anyhow::Result<()> {
     let (sender, receiver) = mpsc::channel();
-    let start = |process: Process| {
+    let start = |process: TestProcess| {
         let sender = sender.clone();
         thread::spawn(move || process.run(&sender))
     };
