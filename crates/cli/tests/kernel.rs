@@ -18,6 +18,8 @@ mod yaml;
 
 #[path = "kernel/arp.rs"]
 mod arp;
+#[path = "kernel/coexist.rs"]
+mod coexist;
 #[path = "kernel/conntrack.rs"]
 mod conntrack;
 #[path = "kernel/drain.rs"]

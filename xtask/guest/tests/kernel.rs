@@ -97,6 +97,8 @@ fn every_program_that_the_shell_promises_starts() {
         "ss -V",
         "nft --version",
         "ip -V",
+        "iptables --version | grep nf_tables && iptables -S FORWARD && ip6tables-save",
+        "iptables-legacy --version | grep legacy && iptables-legacy -S FORWARD && ip6tables-legacy-save",
         "ipvsadm --version",
         "ipvsadm -A -t 192.0.2.1:80 -s wrr && ipvsadm-save -n",
         "ipvsadm-save -n | ipvsadm-restore && ipvsadm-save -n",

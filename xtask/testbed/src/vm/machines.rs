@@ -18,6 +18,16 @@ const IPTABLES: [&str; 6] = [
     "ip6tables-save",
 ];
 
+/// The names of the same programs for the legacy backend.
+const LEGACY_IPTABLES: [&str; 6] = [
+    "iptables-legacy",
+    "iptables-legacy-restore",
+    "iptables-legacy-save",
+    "ip6tables-legacy",
+    "ip6tables-legacy-restore",
+    "ip6tables-legacy-save",
+];
+
 /// Boots guests.
 pub struct Machines {
     pub store: Store,
@@ -59,7 +69,20 @@ impl Machines {
     /// Returns the programs that kube-proxy starts in ipvs mode.
     pub fn kube_proxy_tools(&self) -> anyhow::Result<Vec<Addition>> {
         let mut additions = self.tool("ipset", &["ipset"])?;
-        additions.extend(self.tool("xtables-nft-multi", &IPTABLES)?);
+        additions.extend(self.iptables()?);
+        Ok(additions)
+    }
+
+    /// Returns iptables of both backends: kernel tests install other programs' rules with it.
+    pub(crate) fn both_iptables(&self) -> anyhow::Result<Vec<Addition>> {
+        let mut additions = self.iptables()?;
+        additions.extend(self.tool("xtables-legacy-multi", &LEGACY_IPTABLES)?);
+        Ok(additions)
+    }
+
+    /// Returns iptables of the nft backend.
+    fn iptables(&self) -> anyhow::Result<Vec<Addition>> {
+        let mut additions = self.tool("xtables-nft-multi", &IPTABLES)?;
         additions.push(self.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
         Ok(additions)
     }

@@ -63,7 +63,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Runs the suites on every selected kernel concurrently.
 fn all(args: &Args) -> anyhow::Result<TestCounts> {
     let machines = Machines::open()?;
-    let additions = build::tests(&args.package)?;
+    let mut additions = build::tests(&args.package)?;
+    additions.extend(machines.both_iptables()?);
     let lines = args
         .kernel
         .map_or(KernelLine::ALL.to_vec(), |line| vec![line]);
