@@ -277,6 +277,10 @@ mod tests {
 
     const VIP: &str = "10.96.0.10";
 
+    fn vips(list: &[&str]) -> Vec<IpAddr> {
+        list.iter().map(|ip| ip.parse().unwrap()).collect()
+    }
+
     fn asks(ports: &[u16]) -> DesiredService {
         let vip = (!ports.is_empty()).then(|| VIP.parse().unwrap());
         DesiredService {
@@ -300,17 +304,16 @@ mod tests {
     #[test]
     fn kp_ut_034_an_address_is_desired_while_any_of_its_ports_is() {
         let mut desired = DesiredServices::default();
-        let vip: IpAddr = VIP.parse().unwrap();
         desired.replace(&name("a"), asks(&[1234, 1235]));
-        assert_eq!(desired.take_vip_delta(), [vec![vip], vec![]]);
+        assert_eq!(desired.take_vip_delta(), [vips(&[VIP]), vips(&[])]);
         assert_eq!(desired.replace(&name("a"), asks(&[1235])), [key(1234)]);
-        assert_eq!(desired.take_vip_delta(), [vec![], vec![]]);
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[])]);
         assert_eq!(desired.vip_families(), [Family::V4].into());
         assert_eq!(
             desired.replace(&name("a"), DesiredService::default()),
             [key(1235)]
         );
-        assert_eq!(desired.take_vip_delta(), [vec![], vec![vip]]);
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[VIP])]);
         assert_eq!(
             (desired.vips().count(), desired.vip_families().len()),
             (0, 0)
@@ -353,13 +356,10 @@ mod tests {
             ..asks(&[80])
         };
         desired.replace(&name("a"), with_element.clone());
-        assert_eq!(
-            desired.take_vip_delta(),
-            [vec![VIP.parse().unwrap()], vec![]]
-        );
+        assert_eq!(desired.take_vip_delta(), [vips(&[VIP]), vips(&[])]);
         assert_eq!(desired.take_element_delta().added, [silent()]);
         assert_eq!(desired.replace(&name("a"), with_element), []);
-        assert_eq!(desired.take_vip_delta(), [vec![], vec![]]);
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[])]);
         assert!(desired.take_element_delta().is_empty());
         desired.replace(&name("a"), DesiredService::default());
         assert_eq!(desired.take_element_delta().removed, [silent()]);

@@ -99,7 +99,7 @@ fn coexist(world: &mut World, product: Script, own_traffic: impl Fn(&World)) {
     assert_eq!(foreign_state(), before);
 
     sh(&format!("nft flush ruleset\n{product}"));
-    world.wait_tables();
+    World::wait_tables();
     assert_served(world);
     own_traffic(world);
     assert_eq!(foreign_state(), before);
@@ -184,7 +184,7 @@ fn docker_is_left_alone_and_its_forward_policy_is_reported_with_a_remedy_that_he
     let product: Script = format!("{DOCKER}\n{remedy}").leak();
     sh(product);
     coexist(&mut world, product, |world| {
-        docker_serves(world, &container)
+        docker_serves(world, &container);
     });
 }
 
@@ -208,7 +208,7 @@ fn docker_with_legacy_iptables_is_left_alone_and_reported_with_a_remedy_that_hel
     let product: Script = format!("{legacy}\n{remedy}").leak();
     sh(product);
     coexist(&mut world, product, |world| {
-        docker_serves(world, &container)
+        docker_serves(world, &container);
     });
 }
 

@@ -197,11 +197,11 @@ impl World {
     /// Starts the agent and waits for its tables, which may come later than virtual servers.
     pub(crate) fn start_agent(&mut self) {
         self.node.start();
-        self.wait_tables();
+        Self::wait_tables();
     }
 
     /// Waits until the agent has written its tables.
-    pub(crate) fn wait_tables(&self) {
+    pub(crate) fn wait_tables() {
         let tables = ["ip", "ip6"].map(|ip| format!("nft list table {ip} ipvs-topo"));
         wait_until("tables", || tables.iter().all(|table| succeeds(table)));
     }

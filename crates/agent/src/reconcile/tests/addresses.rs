@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 
 use cluster::object::Object;
+use dataplane::nftables::{Element, INSIDE};
 use dataplane::routes::addresses::Interface;
 use topology_core::model::{Family, Frontend, NodePortEntry};
 
@@ -130,8 +131,8 @@ async fn d1_an_added_or_removed_service_address_is_one_route_and_no_comparison_o
     };
     let expected = ["tables + vips: 192.0.2.9".to_owned(), format!("+ {route}")];
     assert_eq!(of_host(&journal), expected);
+    assert_eq!(agent.world().route_comparisons, compared);
     agent.delete(&service("far", "192.0.2.9", TCP)).await;
-    agent.settle(1_000_000).await;
     let expected = [format!("- {route}"), "tables - vips: 192.0.2.9".to_owned()];
     assert_eq!(of_host(&agent.journal()), expected);
     assert_eq!(agent.world().route_comparisons, compared);
@@ -145,6 +146,27 @@ async fn d1_an_added_or_removed_service_address_is_one_route_and_no_comparison_o
     agent.journal();
     agent.reconciler.full_pass().await;
     assert_eq!(agent.journal(), [""; 0], "it would write nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_ranges_that_the_node_gets_after_the_start_are_inside_at_once() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let range = "10.244.1.0/24".parse().unwrap();
+    let is_inside = |agent: &Loop| {
+        agent
+            .world()
+            .tables
+            .contains(&INSIDE, &Element::Range(range))
+    };
+    assert!(!is_inside(&agent));
+    let Object::Node(mut me) = node("n1", "192.168.1.1") else {
+        panic!("a Node")
+    };
+    agent.apply([Object::Node(me.clone())]).await;
+    me.pod_cidrs = vec![range];
+    agent.apply([Object::Node(me)]).await;
+    assert!(is_inside(&agent));
 }
 
 async fn findings(agent: &mut Loop) -> Vec<&'static str> {
