@@ -16,7 +16,7 @@ use crate::crash_point::CrashPoint;
 use crate::nftables::{DesiredTables, ElementDelta, Nft, NftError, SetElement, TablesChange};
 use crate::ownership::{Draining, MarkRecord, OwnershipRecord, SettingChange, SettingsRecord};
 use crate::routes::addresses::Interface;
-use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
+use crate::routes::{LinkReport, LocalRoute, RouteDelta, RouteError, RouteReport, RouteTable};
 use crate::sysctl::{self, ConntrackSettings, ConntrackTimeouts, Needs, SysctlReport};
 
 /// The node without its IPVS table. A write is made only if something differs.
@@ -63,6 +63,9 @@ pub trait Host {
         &mut self,
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
+
+    /// Adds and removes single routes.
+    async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError>;
 
     /// Starts to read our tables in the background, if another program may have changed them.
     async fn begin_observe_tables(&mut self);
@@ -306,6 +309,10 @@ impl Host for Machine {
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
         self.table.set(desired, &self.crash_point).await
+    }
+
+    async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {
+        self.table.change(delta, &self.crash_point).await
     }
 
     async fn begin_observe_tables(&mut self) {

@@ -21,7 +21,9 @@ pub(crate) mod rtnl;
 mod wire;
 
 pub use apply::{LinkReport, RouteError, RouteReport, RouteTable};
-pub use desired::{LocalRoute, PROTOCOL, RangeRefused, desired_routes, usable_ranges};
+pub use desired::{
+    LocalRoute, PROTOCOL, RangeRefused, RouteDelta, address_routes, desired_routes, usable_ranges,
+};
 pub use range::{covers, is_host};
 
 /// Parses arbitrary bytes as a message, with its type first.

@@ -115,8 +115,6 @@ impl Snapshot {
         if entry.service.as_deref() == Some(&service) {
             return;
         }
-        self.marks
-            .addresses(entry.service.as_deref(), Some(&service));
         self.marks.service(&service.name);
         if let Some(old) = &entry.service {
             self.marks.services(self.claims.withdraw(old));
@@ -138,7 +136,6 @@ impl Snapshot {
         let Some(old) = entry.service.take() else {
             return;
         };
-        self.marks.addresses(Some(&old), None);
         self.marks.service(name);
         self.marks.services(self.claims.withdraw(&old));
         self.firewall_marks.replace(Some(&old), None);

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use dataplane::nftables::{ElementDelta, SetElement};
 use rustc_hash::FxHashMap;
-use topology_core::model::ObjectName;
+use topology_core::model::{Family, ObjectName};
 use topology_core::virtual_server::VirtualServerKey;
 
 /// The desired state of one Service on this node.
@@ -170,17 +170,22 @@ impl DesiredServices {
         self.elements.values()
     }
 
-    /// Whether the set of virtual addresses changed since the last call.
-    pub(crate) fn take_vips_changed(&mut self) -> bool {
-        !std::mem::take(&mut self.vips.changed).is_empty()
+    /// The families of the virtual addresses. IPv4 sorts before IPv6.
+    pub(crate) fn vip_families(&self) -> BTreeSet<Family> {
+        let users = &self.vips.users;
+        let ends = [users.first_key_value(), users.last_key_value()];
+        let ends = ends.into_iter().flatten();
+        ends.map(|(vip, _)| Family::of(*vip)).collect()
+    }
+
+    /// The virtual addresses that were added and removed since the last call.
+    pub(crate) fn take_vip_delta(&mut self) -> [Vec<IpAddr>; 2] {
+        self.vips.take_delta()
     }
 
     /// The elements that were added and removed since the last call.
     pub(crate) fn take_element_delta(&mut self) -> ElementDelta {
-        let changed = std::mem::take(&mut self.elements.changed);
-        let (added, removed) = changed
-            .into_iter()
-            .partition(|element| self.elements.users.contains_key(element));
+        let [added, removed] = self.elements.take_delta();
         ElementDelta { added, removed }
     }
 }
@@ -228,6 +233,12 @@ impl<T: Ord + Copy> Counted<T> {
         }
     }
 
+    fn take_delta(&mut self) -> [Vec<T>; 2] {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let (added, removed) = changed.partition(|value| self.users.contains_key(value));
+        [added, removed]
+    }
+
     fn values(&self) -> impl Iterator<Item = T> {
         self.users.keys().copied()
     }
@@ -249,6 +260,10 @@ mod tests {
     }
 
     const VIP: &str = "10.96.0.10";
+
+    fn vips(list: &[&str]) -> Vec<IpAddr> {
+        list.iter().map(|ip| ip.parse().unwrap()).collect()
+    }
 
     fn asks(ports: &[u16]) -> DesiredService {
         let vip = (!ports.is_empty()).then(|| VIP.parse().unwrap());
@@ -274,15 +289,19 @@ mod tests {
     fn kp_ut_034_an_address_is_desired_while_any_of_its_ports_is() {
         let mut desired = DesiredServices::default();
         desired.replace(&name("a"), asks(&[1234, 1235]));
-        assert!(desired.take_vips_changed());
+        assert_eq!(desired.take_vip_delta(), [vips(&[VIP]), vips(&[])]);
         assert_eq!(desired.replace(&name("a"), asks(&[1235])), [key(1234)]);
-        assert!(!desired.take_vips_changed(), "the address stays");
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[])]);
+        assert_eq!(desired.vip_families(), [Family::V4].into());
         assert_eq!(
             desired.replace(&name("a"), DesiredService::default()),
             [key(1235)]
         );
-        assert!(desired.take_vips_changed());
-        assert_eq!(desired.vips().count(), 0);
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[VIP])]);
+        assert_eq!(
+            (desired.vips().count(), desired.vip_families().len()),
+            (0, 0)
+        );
     }
 
     #[test]
@@ -321,10 +340,11 @@ mod tests {
             ..asks(&[80])
         };
         desired.replace(&name("a"), with_element.clone());
-        assert!(desired.take_vips_changed());
+        assert_eq!(desired.take_vip_delta(), [vips(&[VIP]), vips(&[])]);
         assert_eq!(desired.take_element_delta().added, [silent()]);
         assert_eq!(desired.replace(&name("a"), with_element), []);
-        assert!(!desired.take_vips_changed() && desired.take_element_delta().is_empty());
+        assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[])]);
+        assert!(desired.take_element_delta().is_empty());
         desired.replace(&name("a"), DesiredService::default());
         assert_eq!(desired.take_element_delta().removed, [silent()]);
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use dataplane::nftables::{CIDRS, DesiredTables, Element, INSIDE, OWN, SetElement, VIPS};
 use dataplane::routes::addresses::NodeIps;
-use dataplane::routes::{self, LocalRoute};
+use dataplane::routes::{self, LocalRoute, RouteDelta};
 use topology_core::model::{Family, IpNetwork};
 use topology_core::snapshot::Snapshot;
 
@@ -13,10 +13,36 @@ use super::addresses::HostAddresses;
 use super::clients::ClientConfig;
 use super::desired::DesiredServices;
 
+/// What decides about the route of a Service address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Placement {
+    pub(super) ranges: BTreeSet<IpNetwork>,
+    node_ips: NodeIps,
+    /// The families that have Service addresses.
+    pub(super) families: BTreeSet<Family>,
+}
+
+impl Placement {
+    /// The routes of Service addresses that were added and removed.
+    pub(super) fn route_delta(&self, vips: [Vec<IpAddr>; 2]) -> RouteDelta {
+        let of = |vips: Vec<IpAddr>| {
+            routes::address_routes(&self.ranges, vips.into_iter(), &self.node_ips)
+        };
+        let [added, removed] = vips.map(of);
+        RouteDelta { added, removed }
+    }
+}
+
+/// The elements of the addresses of routes.
+pub(super) fn elements_of(routes: &BTreeSet<LocalRoute>) -> impl Iterator<Item = SetElement> {
+    let routes = routes.iter();
+    routes.map(|route| (&VIPS, Element::Address(route.to.ip())))
+}
+
 /// The desired routes and nftables state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HostPlan {
-    pub(super) ranges: BTreeSet<IpNetwork>,
+    pub(super) placement: Placement,
     pub(super) routes: BTreeSet<LocalRoute>,
     pub(super) tables: DesiredTables,
 }
@@ -59,7 +85,11 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
         .with(&INSIDE, inside.into_iter().map(Element::Range));
     let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
     let plan = HostPlan {
-        ranges,
+        placement: Placement {
+            ranges,
+            node_ips,
+            families: desired.vip_families(),
+        },
         routes,
         tables,
     };
@@ -195,7 +225,7 @@ mod tests {
     #[test]
     fn a_range_that_covers_a_link_is_refused_and_a_node_without_address_warned_of() {
         let (refused, warnings) = plan("10.96.0.10", &["10.96.0.1"], &[]);
-        assert!(refused.ranges.is_empty());
+        assert!(refused.placement.ranges.is_empty());
         assert!(
             warnings[0].contains("10.96.0.1/24 of link eth0"),
             "{warnings:?}"

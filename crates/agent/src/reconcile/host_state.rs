@@ -11,12 +11,12 @@ use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use dataplane::nftables::{Element, ElementDelta, NftError, SetElement, TablesChange};
 use dataplane::routes::addresses::NodeIps;
-use dataplane::routes::{LocalRoute, RouteReport};
+use dataplane::routes::{LocalRoute, RouteDelta, RouteError, RouteReport};
 use topology_core::model::{FrontendKind, ObjectName, Service};
 
 use super::addresses::HostAddresses;
 use super::clients::ClientConfig;
-use super::host_plan::{HostInput, HostPlan, host_plan, is_own_pair};
+use super::host_plan::{HostInput, HostPlan, elements_of, host_plan, is_own_pair};
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
@@ -24,8 +24,8 @@ use crate::node_warning::Topic;
 pub(super) enum HostChange {
     /// Compare everything.
     Everything(HostPlan),
-    /// Add or remove single elements of the tables.
-    Elements(ElementDelta),
+    /// Add or remove single elements of the tables, and single routes.
+    Single(ElementDelta, RouteDelta),
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -86,6 +86,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             },
         });
         self.warnings.set(Topic::Addresses, warnings);
+        self.placement.clone_from(&plan.placement);
         plan
     }
 
@@ -102,18 +103,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::NodeClaim, lines(&others));
     }
 
-    /// The work that is due; everything if `all`.
+    /// The work that is due; everything if `all`. A Service address changes more than itself if it is the first or the last
+    /// of its family.
     pub(super) fn host_change(&mut self, all: bool) -> HostChange {
-        let vips = self.desired.take_vips_changed();
+        let routes = self.placement.route_delta(self.desired.take_vip_delta());
         let mut delta = self.desired.take_element_delta();
+        delta.added.extend(elements_of(&routes.added));
+        delta.removed.extend(elements_of(&routes.removed));
         let own = self.addresses.all();
         for elements in [&mut delta.added, &mut delta.removed] {
             elements.retain(|element| !is_own_pair(element, &own));
         }
-        if all || vips || !self.host.can_apply_elements(&delta) {
+        let is_single = self.desired.vip_families() == self.placement.families
+            && self.agenda.failure(&Item::Routes).is_none()
+            && self.host.can_apply_elements(&delta);
+        if all || !is_single {
             return HostChange::Everything(self.host_plan());
         }
-        HostChange::Elements(delta)
+        HostChange::Single(delta, routes)
     }
 
     /// Writes the tables that must be in place before virtual servers. Returns the number of writes.
@@ -123,7 +130,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.apply_tables(plan).await
             }
             HostChange::Everything(_) => 0,
-            HostChange::Elements(delta) => {
+            HostChange::Single(delta, _) => {
                 let ElementDelta { added, removed } = delta;
                 let added = added.iter().filter(|element| !is_mark(element));
                 let removed = removed.iter().filter(|element| is_mark(element));
@@ -140,20 +147,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) async fn apply_after_servers(&mut self, change: HostChange) -> usize {
         match change {
             HostChange::Everything(plan) => {
-                let routes = self.set_routes(&plan).await;
+                let routes = self.host.set_routes(&plan.routes).await;
+                let routes = self.routes_ended(routes);
                 // Anything that is still missing was refused a moment ago.
                 if self.host.tables_lack(&plan.tables) {
                     return routes;
                 }
                 routes + self.apply_tables(&plan).await
             }
-            HostChange::Elements(ElementDelta {
-                mut added,
-                mut removed,
-            }) => {
-                added.retain(is_mark);
-                removed.retain(|element| !is_mark(element));
-                self.apply_elements(ElementDelta { added, removed }).await
+            HostChange::Single(mut delta, routes) => {
+                delta.added.retain(is_mark);
+                delta.removed.retain(|element| !is_mark(element));
+                self.change_routes(&routes).await + self.apply_elements(delta).await
             }
         }
     }
@@ -202,8 +207,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.agenda.failed(&Item::Tables, text, now);
     }
 
-    async fn set_routes(&mut self, plan: &HostPlan) -> usize {
-        match self.host.set_routes(&plan.routes).await {
+    async fn change_routes(&mut self, routes: &RouteDelta) -> usize {
+        if routes.is_empty() {
+            return 0;
+        }
+        let ended = self.host.change_routes(routes).await;
+        self.routes_ended(ended)
+    }
+
+    fn routes_ended(&mut self, ended: Result<RouteReport, RouteError>) -> usize {
+        match ended {
             Ok(report) => self.routes_set(&report),
             Err(error) => self.routes_failed(vec![error.to_string()]),
         }

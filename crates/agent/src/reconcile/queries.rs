@@ -149,7 +149,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     async fn surroundings(&mut self) -> Surroundings {
-        let ranges = self.host_plan().ranges;
+        let ranges = self.host_plan().placement.ranges;
         let survey = self.host.list_objects(&ranges).await;
         let foreign: Vec<_> = self
             .mirror

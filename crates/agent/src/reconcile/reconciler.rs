@@ -21,6 +21,7 @@ use super::counts::KernelTotals;
 use super::desired::DesiredServices;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
+use super::host_plan::Placement;
 use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
@@ -62,6 +63,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) aggregate: Aggregate,
     pub(super) agenda: Agenda<Item>,
     pub(super) addresses: HostAddresses,
+    /// Of the last plan.
+    pub(super) placement: Placement,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
@@ -141,6 +144,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             aggregate: Aggregate::default(),
             agenda: Agenda::new(),
             addresses: HostAddresses::default(),
+            placement: Placement::default(),
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),

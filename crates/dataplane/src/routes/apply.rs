@@ -9,7 +9,7 @@ use rustix::net::netdevice;
 use topology_core::model::{Family, IpNetwork};
 
 use super::addresses::Interface;
-use super::desired::{LocalRoute, PROTOCOL};
+use super::desired::{LocalRoute, PROTOCOL, RouteDelta};
 use super::diff::{RouteStep, diff};
 use super::range::covers;
 use super::wire;
@@ -117,6 +117,28 @@ impl RouteTable {
         crash_point: &CrashPoint,
     ) -> Result<RouteReport, RouteError> {
         let steps = diff(&self.held, &self.taken, desired);
+        self.write(&steps, crash_point).await
+    }
+
+    /// Adds and removes single routes, at a cost that follows their number.
+    pub async fn change(
+        &mut self,
+        delta: &RouteDelta,
+        crash_point: &CrashPoint,
+    ) -> Result<RouteReport, RouteError> {
+        let RouteDelta { added, removed } = delta;
+        let is_held = |route: &&LocalRoute| self.held.contains(*route);
+        let removed = removed.iter().filter(is_held).copied().collect();
+        let added = added.iter().filter(|route| !is_held(route));
+        let steps = diff(&removed, &self.taken, &added.copied().collect());
+        self.write(&steps, crash_point).await
+    }
+
+    async fn write(
+        &mut self,
+        steps: &[RouteStep],
+        crash_point: &CrashPoint,
+    ) -> Result<RouteReport, RouteError> {
         let mut report = RouteReport::default();
         if steps.is_empty() {
             return Ok(report);

@@ -90,16 +90,40 @@ pub fn desired_routes(
     vips: impl Iterator<Item = IpAddr>,
     node: &NodeIps,
 ) -> BTreeSet<LocalRoute> {
-    let singles = vips
-        .filter(|vip| !ranges.iter().any(|range| range.contains(*vip)))
-        .map(IpNetwork::from);
-    ranges
-        .iter()
-        .copied()
-        .chain(singles)
-        .map(|to| LocalRoute {
-            to,
-            source: node.of(Family::of_range(&to)),
-        })
+    let of_ranges = ranges.iter().map(|range| route(*range, node));
+    of_ranges
+        .chain(address_routes(ranges, vips, node))
         .collect()
+}
+
+/// The routes for Service addresses outside of `ranges`.
+pub fn address_routes(
+    ranges: &BTreeSet<IpNetwork>,
+    vips: impl Iterator<Item = IpAddr>,
+    node: &NodeIps,
+) -> BTreeSet<LocalRoute> {
+    let outside = vips.filter(|vip| !ranges.iter().any(|range| range.contains(*vip)));
+    outside
+        .map(|vip| route(IpNetwork::from(vip), node))
+        .collect()
+}
+
+fn route(to: IpNetwork, node: &NodeIps) -> LocalRoute {
+    LocalRoute {
+        to,
+        source: node.of(Family::of_range(&to)),
+    }
+}
+
+/// Routes that were added and removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RouteDelta {
+    pub added: BTreeSet<LocalRoute>,
+    pub removed: BTreeSet<LocalRoute>,
+}
+
+impl RouteDelta {
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
 }

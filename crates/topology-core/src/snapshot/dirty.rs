@@ -22,8 +22,8 @@ impl Marks {
     /// The effect of the changes on the node `me`.
     fn dirty(self, snapshot: &Snapshot, me: &str) -> Dirty {
         let mine = self.nodes.get(me);
-        let routes =
-            self.routes || self.ranges || mine.is_some_and(|change| !change.addresses.is_empty());
+        let moves = |change: &NodeChange| change.pod_ranges || !change.addresses.is_empty();
+        let routes = self.ranges || mine.is_some_and(moves);
         let mut services = BTreeSet::new();
         if !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges {
             let all = snapshot.services.iter();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::model::{Drain, Node, ObjectName, Service};
+use crate::model::{Drain, Node, ObjectName};
 
 /// What must be resolved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirty {
     /// Services whose virtual servers may have changed, including removed Services.
     pub services: BTreeSet<ObjectName>,
-    /// Whether the set of virtual addresses, the Service ranges or this node's addresses changed.
+    /// Whether the Service ranges, or the addresses or the pod ranges of this node changed.
     pub routes: bool,
 }
 
@@ -33,7 +33,6 @@ pub(super) struct Marks {
     pub(super) levels: BTreeSet<Arc<str>>,
     /// Whether the first Node was added or the last one removed, which affects every label.
     pub(super) any_level: bool,
-    pub(super) routes: bool,
     /// Whether the Service ranges changed, and with them which Node addresses count.
     pub(super) ranges: bool,
 }
@@ -45,6 +44,8 @@ pub(super) struct NodeChange {
     pub(super) labels: BTreeSet<Arc<str>>,
     /// Addresses that were added or removed.
     pub(super) addresses: BTreeSet<IpAddr>,
+    /// Whether `spec.podCIDRs` changed.
+    pub(super) pod_ranges: bool,
     /// Whether the Node was added or removed.
     pub(super) existence: bool,
     /// Whether its demand changed: it was added or removed, its readiness or its CPU changed.
@@ -68,18 +69,15 @@ impl Marks {
         self.ranges = true;
     }
 
-    /// Marks the routes if the Service's addresses differ.
-    pub(super) fn addresses(&mut self, old: Option<&Service>, new: Option<&Service>) {
-        let addresses = |service: &Service| service.frontends.clone();
-        self.routes |= old.map(addresses) != new.map(addresses);
-    }
-
     pub(super) fn node(&mut self, old: Option<&Node>, new: Option<&Node>) {
         let Some(name) = new.or(old).map(|node| node.name.clone()) else {
             return;
         };
         let change = self.nodes.entry(name).or_default();
         change.existence |= old.is_none() || new.is_none();
+        let pod_ranges =
+            |node: Option<&Node>| node.map_or(Vec::new(), |node| node.pod_cidrs.clone());
+        change.pod_ranges |= pod_ranges(old) != pod_ranges(new);
         let demand = |node: Option<&Node>| node.map(|node| (node.ready, node.cpu_milli));
         change.demand |= demand(old) != demand(new);
         change.labels.extend(

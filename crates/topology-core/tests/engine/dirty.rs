@@ -186,15 +186,23 @@ fn d13_claims_of_another_node_inside_the_service_ranges_touch_nothing() {
 }
 
 #[test]
-fn routes_are_touched_by_addresses_and_ranges_only() {
+fn routes_are_touched_by_ranges_and_the_own_node_only() {
     let routes = |change: &dyn Fn(&mut Snapshot)| {
         let mut snapshot = snapshot();
         change(&mut snapshot);
         snapshot.take_dirty(ME).routes
     };
-    assert!(routes(&|s| s.set_service(service("new", "10.96.0.9"))));
-    assert!(routes(&|s| s.set_service(service("plain", "10.96.0.9"))));
-    assert!(routes(&|s| s.remove_service(&ObjectName::new("t", "plain"))));
+    let with_pods = |name: &str| Node {
+        pod_cidrs: vec!["10.244.7.0/24".parse().unwrap()],
+        ..node(name, &[(ZONE, "a")])
+    };
+    assert!(routes(&|s| s.set_node(with_pods(ME))));
+    assert!(!routes(&|s| s.set_node(with_pods("n1"))));
+    // Their addresses are changes of these Services.
+    assert!(!routes(&|s| s.set_service(service("new", "10.96.0.9"))));
+    assert!(!routes(
+        &|s| s.remove_service(&ObjectName::new("t", "plain"))
+    ));
     assert!(routes(
         &|s| s.set_service_cidrs(vec!["10.96.0.0/16".parse().unwrap()])
     ));

@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 
 use cluster::object::Object;
+use dataplane::nftables::{Element, INSIDE};
 use dataplane::routes::addresses::Interface;
 use topology_core::model::{Family, Frontend, NodePortEntry};
 
@@ -108,6 +109,64 @@ fn published() -> Vec<Object> {
     published.frontends.push(Frontend::load_balancer(outside));
     let endpoint = slice("web", TCP, &["10.244.2.1@n2"]);
     vec![Object::Service(published), endpoint]
+}
+
+#[tokio::test(start_paused = true)]
+async fn d1_an_added_or_removed_service_address_is_one_route_and_no_comparison_of_all() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    let compared = agent.world().route_comparisons;
+    let inside = service("inside", "10.96.0.11", TCP);
+    agent
+        .apply([inside, service("far", "192.0.2.9", TCP)])
+        .await;
+    let route = "local 192.0.2.9/32 dev lo table local proto 173";
+    let journal = agent.journal();
+    let of_host = |lines: &[String]| -> Vec<String> {
+        let lines = lines
+            .iter()
+            .filter(|line| line.contains("192.0.2.9/32") || line.contains("vips"));
+        lines.cloned().collect()
+    };
+    let expected = ["tables + vips: 192.0.2.9".to_owned(), format!("+ {route}")];
+    assert_eq!(of_host(&journal), expected);
+    assert_eq!(agent.world().route_comparisons, compared);
+    agent.delete(&service("far", "192.0.2.9", TCP)).await;
+    let expected = [format!("- {route}"), "tables - vips: 192.0.2.9".to_owned()];
+    assert_eq!(of_host(&agent.journal()), expected);
+    assert_eq!(agent.world().route_comparisons, compared);
+
+    agent.apply([service("first", "fd00::9", TCP)]).await;
+    assert_eq!(
+        agent.world().route_comparisons,
+        compared + 1,
+        "a new family"
+    );
+    agent.journal();
+    agent.reconciler.full_pass().await;
+    assert_eq!(agent.journal(), [""; 0], "it would write nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_ranges_that_the_node_gets_after_the_start_are_inside_at_once() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let range = "10.244.1.0/24".parse().unwrap();
+    let is_inside = |agent: &Loop| {
+        agent
+            .world()
+            .tables
+            .contains(&INSIDE, &Element::Range(range))
+    };
+    assert!(!is_inside(&agent));
+    let Object::Node(mut me) = node("n1", "192.168.1.1") else {
+        panic!("a Node")
+    };
+    agent.apply([Object::Node(me.clone())]).await;
+    me.pod_cidrs = vec![range];
+    agent.apply([Object::Node(me)]).await;
+    assert!(is_inside(&agent));
 }
 
 async fn findings(agent: &mut Loop) -> Vec<&'static str> {

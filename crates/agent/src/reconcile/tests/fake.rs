@@ -11,7 +11,7 @@ use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError, ListedServer, ServerRea
 use dataplane::nftables::{DesiredTables, ElementDelta, NftError, SetElement, TablesChange};
 use dataplane::ownership::SettingChange;
 use dataplane::routes::addresses::Interface;
-use dataplane::routes::{LocalRoute, RouteError, RouteReport};
+use dataplane::routes::{LocalRoute, RouteDelta, RouteError, RouteReport};
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::IpNetwork;
 use topology_core::plan::{Deadline, Step};
@@ -37,6 +37,8 @@ pub(super) struct World {
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
+    /// The number of comparisons of all routes.
+    pub(super) route_comparisons: usize,
     pub(super) tables: DesiredTables,
     pub(super) addresses: Vec<Interface>,
     pub(super) journal: Vec<String>,
@@ -131,6 +133,24 @@ impl World {
     pub(super) fn saved_marks(&self) -> Vec<(MarkedPort, u32)> {
         let saved = self.marks.iter();
         saved.map(|(port, mark)| (port.clone(), *mark)).collect()
+    }
+
+    /// Ignores routes that exist or are gone already, as the kernel's table does.
+    fn change_routes(&mut self, delta: &RouteDelta) -> RouteReport {
+        let mut report = RouteReport::default();
+        for route in &delta.added {
+            if self.routes.insert(*route) {
+                self.journal.push(format!("+ {route}"));
+                report.added.push(*route);
+            }
+        }
+        for route in &delta.removed {
+            if self.routes.remove(route) {
+                self.journal.push(format!("- {route}"));
+                report.removed.push(*route);
+            }
+        }
+        report
     }
 
     /// Applies a step as the kernel would.
@@ -446,20 +466,16 @@ impl Host for Shared {
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
         let mut world = self.0.borrow_mut();
-        let added: Vec<_> = desired.difference(&world.routes).copied().collect();
-        let removed: Vec<_> = world.routes.difference(desired).copied().collect();
-        world
-            .journal
-            .extend(added.iter().map(|route| format!("+ {route}")));
-        world
-            .journal
-            .extend(removed.iter().map(|route| format!("- {route}")));
-        world.routes.clone_from(desired);
-        Ok(RouteReport {
-            added,
-            removed,
-            failed: Vec::new(),
-        })
+        world.route_comparisons += 1;
+        let delta = RouteDelta {
+            added: desired.difference(&world.routes).copied().collect(),
+            removed: world.routes.difference(desired).copied().collect(),
+        };
+        Ok(world.change_routes(&delta))
+    }
+
+    async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {
+        Ok(self.0.borrow_mut().change_routes(delta))
     }
 
     async fn begin_observe_tables(&mut self) {}
