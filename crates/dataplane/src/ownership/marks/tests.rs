@@ -57,7 +57,7 @@ fn every_kind_of_port_survives_its_line() {
         for port_name in ["http", "", "p-1"] {
             for mark in [None, Some(3), Some(0x2000_1235), Some(u32::MAX)] {
                 let change = (port("web", port_name, protocol), mark);
-                let line = lines::<MarkLine>(&[change.clone()]);
+                let line = lines::<MarkLine>(std::slice::from_ref(&change));
                 assert_eq!(parse_line::<MarkLine>(&line), Some(change), "{line}");
             }
         }
