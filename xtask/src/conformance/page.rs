@@ -12,6 +12,7 @@ use testbed::paths;
 
 use super::junit::{Outcomes, Reports, TestOutcome, Verdict};
 use super::proxy::Proxy;
+use super::selection::GROUP;
 
 /// The first line of the generated part.
 const BEGIN: &str = "<!-- results: written by `cargo xtask conformance --publish` -->\n";
@@ -26,12 +27,18 @@ const REASON: usize = 100;
 pub(super) fn publish(folder: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.exists(), "there is no folder {}", folder.display());
     let reports = Reports::open(folder)?;
-    let results: Vec<_> = Proxy::ALL
-        .into_iter()
-        .map(|proxy| Ok((proxy, reports.merged(proxy)?)))
-        .collect::<anyhow::Result<_>>()?;
-    let ran = results.iter().any(|(_, outcomes)| !outcomes.is_empty());
-    ensure!(ran, "there is no report in {}", folder.display());
+    let mut results = Vec::new();
+    for proxy in Proxy::ALL {
+        let outcomes = reports.merged(proxy)?;
+        if !outcomes.is_empty() {
+            results.push((proxy, outcomes));
+        }
+    }
+    ensure!(
+        !results.is_empty(),
+        "there is no report in {}",
+        folder.display()
+    );
     let file = paths::root().join("docs/conformance.md");
     let page = fs::read_to_string(&file)?;
     let table = table(&results, &Suite::release()?);
@@ -52,8 +59,8 @@ fn replaced(page: &str, text: &str) -> anyhow::Result<String> {
 
 /// Formats the totals and a row for each test.
 fn table(results: &[(Proxy, Outcomes)], release: &str) -> String {
-    let ran = results.iter().filter(|(_, outcomes)| !outcomes.is_empty());
-    let totals: String = ran
+    let totals = results.iter();
+    let totals: String = totals
         .map(|(proxy, outcomes)| total(*proxy, outcomes))
         .collect();
     let names: Vec<&str> = results.iter().map(|(proxy, _)| proxy.name()).collect();
@@ -61,7 +68,8 @@ fn table(results: &[(Proxy, Outcomes)], release: &str) -> String {
     let rows = tests.into_iter().map(|test| {
         let cells = results.iter().map(|(_, outcomes)| cell(outcomes.get(test)));
         let cells: Vec<String> = cells.collect();
-        format!("| {} | {} |\n", escaped(test), cells.join(" | "))
+        let name = test.strip_prefix(GROUP).unwrap_or(test).trim_start();
+        format!("| {} | {} |\n", escaped(name), cells.join(" | "))
     });
     format!(
         "The tests of Kubernetes {release}:\n\n\
@@ -130,22 +138,21 @@ mod tests {
             (
                 Proxy::IpvsTopo,
                 outcomes(&[
-                    ("[sig] a", Verdict::Passed, ""),
-                    ("[sig] b", Verdict::Failed, "one | two\nthree"),
+                    ("[sig-network] a", Verdict::Passed, ""),
+                    ("[sig-network] b", Verdict::Failed, "one | two\nthree"),
                 ]),
             ),
             (
                 Proxy::Nftables,
-                outcomes(&[("[sig] b", Verdict::Skipped, "six nodes")]),
+                outcomes(&[("[sig-network] b", Verdict::Skipped, "six nodes")]),
             ),
-            (Proxy::Ipvs, Outcomes::new()),
         ];
         let expected = "The tests of Kubernetes v1.37.2:\n\n\
             | | passed | failed | do not apply |\n| --- | --- | --- | --- |\n\
             | ipvs-topo | 1 | 1 | 0 |\n| nftables | 0 | 0 | 1 |\n\n\
-            | test | ipvs-topo | nftables | ipvs |\n| --- | --- | --- | --- |\n\
-            | \\[sig\\] a | passed, 12 s | not run | not run |\n\
-            | \\[sig\\] b | **failed**: one \\| two | does not apply: six nodes | not run |\n\n";
+            | test | ipvs-topo | nftables |\n| --- | --- | --- |\n\
+            | a | passed, 12 s | not run |\n\
+            | b | **failed**: one \\| two | does not apply: six nodes |\n\n";
         assert_eq!(table(&results, "v1.37.2"), expected);
     }
 

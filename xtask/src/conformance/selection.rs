@@ -7,7 +7,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::junit::{Outcomes, Verdict};
 
 /// The group of the tests.
-const GROUP: &str = "[sig-network]";
+pub(super) const GROUP: &str = "[sig-network]";
 
 /// Optional features that the lab has. A name contains `[Feature:NAME]` for each that its test needs.
 const FEATURES: [&str; 2] = ["LoadBalancer", "SCTPConnectivity"];
