@@ -18,5 +18,7 @@ mod input;
 mod render;
 #[path = "restart.rs"]
 mod restart;
+#[path = "source_ranges.rs"]
+mod source_ranges;
 #[path = "trouble.rs"]
 mod trouble;
