@@ -86,15 +86,17 @@ mod alone {
         let (before, lists) = (state(), ranges());
         let [_, vip] = addresses(last);
         let old = range(last, 24);
-        let (old, _) = old.split_once('/').unwrap();
         let element = |network: &str| format!("{vip} . tcp . 80 . {network}");
         let sent = Sent::by(node.id());
         node.write("last.yaml", &service(last, Some("192.0.2.0/24")));
-        let new = element("192.0.2.0");
-        wait_within(LONG, "the change", || sh(LIST_24).contains(&new));
+        let (new, old) = (element("192.0.2.0/24"), element(&old));
+        wait_within(LONG, "the change", || {
+            let held = ranges_of(24);
+            held.contains(&new) && !held.contains(&old)
+        });
         let now = ranges();
         let missing: Vec<_> = lists.difference(&now).collect();
-        assert_eq!(missing, [&element(old)]);
+        assert_eq!(missing, [&old]);
         let added: Vec<_> = now.difference(&lists).collect();
         assert_eq!(added, [&new]);
         assert_eq!(state(), before);
@@ -103,19 +105,16 @@ mod alone {
         assert!((100..4_000).contains(&bytes), "{bytes}");
     }
 
-    const LIST_24: &str = "nft list set ip ipvs-topo source-ranges-24";
-
-    /// All elements of all source ranges.
+    /// All elements of all source ranges, with the prefix length of their set.
     fn ranges() -> BTreeSet<String> {
-        let lists =
-            LENGTHS.map(|bits| sh(&format!("nft list set ip ipvs-topo source-ranges-{bits}")));
-        let words = lists
-            .iter()
-            .flat_map(|list| list.split([',', '{', '}', '\n']));
-        let words = words
-            .map(str::trim)
-            .filter(|word| word.contains(" . tcp . "));
-        words.map(str::to_owned).collect()
+        LENGTHS.into_iter().flat_map(ranges_of).collect()
+    }
+
+    fn ranges_of(bits: u32) -> Vec<String> {
+        let list = sh(&format!("nft list set ip ipvs-topo source-ranges-{bits}"));
+        let words = list.split([',', '{', '}', '\n']).map(str::trim);
+        let elements = words.filter(|word| word.contains(" . tcp . "));
+        elements.map(|word| format!("{word}/{bits}")).collect()
     }
 
     /// What a process sends to the kernel and to others.
