@@ -55,26 +55,6 @@ fn one(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One source range of one load balancer Service: its own cost, however many others there are.
-fn source_ranges(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("change one source range");
-    for (name, services) in [
-        ("1 Service of 5 ranges", 1),
-        ("10,000 Services of 5 ranges", 10_000),
-    ] {
-        let mut seen = Seen::source_ranges(services, 5);
-        let mut nth = 0;
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                nth += 1;
-                let changed = seen.change_a_range(nth);
-                assert_eq!(changed, 1, "the Services that are resolved");
-            });
-        });
-    }
-    group.finish();
-}
-
 /// Shares to integer weights.
 fn weights(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("quantise");
@@ -118,5 +98,5 @@ fn weights(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, everything, node_ports, one, source_ranges, weights);
+criterion_group!(benches, everything, node_ports, one, weights);
 criterion_main!(benches);

@@ -9,8 +9,8 @@ use benches::{Shape, write_cluster};
 use cluster::source::{Options, read_text};
 use guest_wire::ServiceType;
 use topology_core::model::{
-    CAPACITY_LABEL, Drain, DrainScope, EndpointSlice, HardServices, IpNetwork, Node, ObjectName,
-    OnLastDomain, Protocol, Service, ServicePort, SlicePort,
+    CAPACITY_LABEL, Drain, DrainScope, EndpointSlice, HardServices, Node, ObjectName, OnLastDomain,
+    Protocol, Service, ServicePort, SlicePort,
 };
 use topology_core::policy::{LevelKey, Policy};
 use topology_core::quantise::Class;
@@ -50,47 +50,6 @@ impl Seen {
         let address = |number| IpAddr::from(Ipv4Addr::new(172, 16, 0, number));
         seen.me.node_port_addresses = Arc::new((1..=addresses).map(address).collect());
         seen
-    }
-
-    /// Creates a number of Services of 10 endpoints with load balancer addresses and a number of source ranges each.
-    pub(crate) fn source_ranges(services: u32, ranges: u8) -> Self {
-        let mut seen = Self::of(&Shape {
-            services,
-            service_type: ServiceType::LoadBalancer,
-            weights: Some(WEIGHTS.to_owned()),
-            ..Shape::default()
-        });
-        let ranges: Vec<IpNetwork> = (1..=ranges).filter_map(|nth| range(nth, 0)).collect();
-        let services: Vec<Service> = seen.snapshot.services().cloned().collect();
-        for mut service in services {
-            service.source_ranges = Some(ranges.clone());
-            seen.snapshot.set_service(service);
-        }
-        seen.snapshot.take_dirty(&seen.me.node);
-        seen
-    }
-
-    /// Replaces a range of the first Service by the `nth` one, and resolves what this affects. Returns the number of
-    /// Services.
-    pub(crate) fn change_a_range(&mut self, nth: u32) -> usize {
-        let first = self
-            .names
-            .first()
-            .and_then(|name| self.snapshot.service(name));
-        if let Some(mut service) = first.cloned() {
-            let [.., second, third] = nth.to_be_bytes();
-            let ranges = service.source_ranges.iter_mut().flatten();
-            let new = range(second | 1, third);
-            for (range, new) in ranges.zip(new) {
-                *range = new;
-            }
-            self.snapshot.set_service(service);
-        }
-        let dirty = self.snapshot.take_dirty(&self.me.node);
-        for name in &dirty.services {
-            black_box(resolve(&self.snapshot, &self.me, name));
-        }
-        dirty.services.len()
     }
 
     fn of(shape: &Shape) -> Self {
@@ -192,10 +151,6 @@ impl Seen {
         }
         self
     }
-}
-
-fn range(second: u8, third: u8) -> Option<IpNetwork> {
-    IpNetwork::new(Ipv4Addr::new(100, second, third, 0).into(), 24).ok()
 }
 
 pub(crate) fn typical() -> Vec<Class> {
