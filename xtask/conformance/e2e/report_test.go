@@ -29,8 +29,8 @@ var ended types.SpecReports
 
 // reportEach reports a test that has ended.
 func reportEach(report ginkgo.SpecReport) {
-	if report.State.Is(types.SpecStatePending) || report.State.Is(types.SpecStateSkipped) && report.Failure.IsZero() {
-		// Not selected.
+	if report.NumAttempts == 0 {
+		// It is not selected, or the run is only a walk through all tests.
 		return
 	}
 	ended = append(ended, report)

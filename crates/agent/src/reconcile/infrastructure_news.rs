@@ -54,7 +54,7 @@ impl InfrastructureNews {
     }
 }
 
-/// Waits for ever if nothing changes any more.
+/// Waits for the next change; without a sender there is none.
 async fn next_change<T>(receiver: Option<&mut watch::Receiver<T>>) {
     if let Some(receiver) = receiver
         && receiver.changed().await.is_ok()

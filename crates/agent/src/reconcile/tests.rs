@@ -8,6 +8,7 @@ mod addresses;
 mod converge;
 mod fake;
 mod firewall_marks;
+mod foreign_marks;
 mod health_ports;
 mod infrastructure;
 mod killed;

@@ -133,16 +133,50 @@ fn firewalld_is_left_alone_and_services_answer_at_the_ports_that_its_zones_open(
     });
 }
 
-/// Starts a container of Docker's default network, which publishes port 8088.
-fn container(world: &mut World) -> (Place, Process) {
-    // So that the outside host can try to reach pods directly.
-    world.lab.route_from_outside(&["10.244.1.0/24"]);
-    let container = world
-        .lab
-        .container("docker0", "172.17.0.1/16", "172.17.0.2");
-    let server = container.spawn("guest serve --listen 172.17.0.2:8088 --name box --peer");
-    container.wait_for_server("172.17.0.2:8088");
-    (container, server)
+/// A container of Docker's default network, which publishes port 8088, beside the agent.
+struct Docker {
+    world: World,
+    container: Place,
+    /// The server in the container, and one outside.
+    _servers: [Process; 2],
+}
+
+impl Docker {
+    /// Starts the agent beside the rules.
+    fn start(rules: Script) -> Self {
+        let mut world = world(rules, &[]);
+        // So that the outside host can try to reach pods directly.
+        world.lab.route_from_outside(&["10.244.1.0/24"]);
+        let container = world
+            .lab
+            .container("docker0", "172.17.0.1/16", "172.17.0.2");
+        let servers = [
+            (&container, "172.17.0.2:8088", "box"),
+            (&world.outsider, "192.168.10.1:8099", "out"),
+        ];
+        let servers = servers.map(|(place, at, name)| {
+            let server = place.spawn(&format!("guest serve --listen {at} --name {name} --peer"));
+            place.wait_for_server(at);
+            server
+        });
+        world.start_agent();
+        Self {
+            world,
+            container,
+            _servers: servers,
+        }
+    }
+
+    /// Adds the remedy to the rules, as an operator makes it permanent, and checks both as for other products.
+    fn coexist_with(mut self, rules: Script, remedy: &str) {
+        self.world.node.stop();
+        sh("nft delete table ip ipvs-topo; nft delete table ip6 ipvs-topo");
+        let product: Script = format!("{rules}\n{remedy}").leak();
+        sh(product);
+        coexist(&mut self.world, product, |world| {
+            docker_serves(world, &self.container);
+        });
+    }
 }
 
 fn docker_serves(world: &World, container: &Place) {
@@ -168,48 +202,21 @@ fn remedy(line: &str, start: &str) -> String {
 
 #[test]
 fn docker_is_left_alone_and_its_forward_policy_is_reported_with_a_remedy_that_helps() {
-    let mut world = world(DOCKER, &[]);
-    let (container, _server) = container(&mut world);
-    let _peer = world
-        .outsider
-        .spawn("guest serve --listen 192.168.10.1:8099 --name out --peer");
-    world.outsider.wait_for_server("192.168.10.1:8099");
-    world.start_agent();
-    world.node.wait_log("dropped by default");
-    let line = world.node.only_line("dropped by default");
-    let remedy = remedy(&line, "nft insert rule ip filter FORWARD");
-    world.node.stop();
-    sh("nft delete table ip ipvs-topo; nft delete table ip6 ipvs-topo");
-    // As an operator makes it permanent, so that it comes back with a reload.
-    let product: Script = format!("{DOCKER}\n{remedy}").leak();
-    sh(product);
-    coexist(&mut world, product, |world| {
-        docker_serves(world, &container);
-    });
+    let docker = Docker::start(DOCKER);
+    docker.world.node.wait_log("dropped by default");
+    let line = docker.world.node.only_line("dropped by default");
+    docker.coexist_with(DOCKER, &remedy(&line, "nft insert rule ip filter FORWARD"));
 }
 
 #[test]
 fn docker_with_legacy_iptables_is_left_alone_and_reported_with_a_remedy_that_helps() {
     let legacy: Script = format!("RESTORE=iptables-legacy-restore\n{DOCKER}").leak();
-    let mut world = world(legacy, &[]);
-    let (container, _server) = container(&mut world);
-    let _peer = world
-        .outsider
-        .spawn("guest serve --listen 192.168.10.1:8099 --name out --peer");
-    world.outsider.wait_for_server("192.168.10.1:8099");
-    world.start_agent();
-    world.node.wait_log("legacy iptables");
-    let line = world.node.only_line("legacy iptables");
+    let docker = Docker::start(legacy);
+    docker.world.node.wait_log("legacy iptables");
+    let line = docker.world.node.only_line("legacy iptables");
     let shown = sh(&remedy(&line, "iptables-legacy -S FORWARD"));
     assert!(shown.starts_with("-P FORWARD DROP"), "{shown}");
-    let remedy = remedy(&line, "iptables-legacy -I FORWARD");
-    world.node.stop();
-    sh("nft delete table ip ipvs-topo; nft delete table ip6 ipvs-topo");
-    let product: Script = format!("{legacy}\n{remedy}").leak();
-    sh(product);
-    coexist(&mut world, product, |world| {
-        docker_serves(world, &container);
-    });
+    docker.coexist_with(legacy, &remedy(&line, "iptables-legacy -I FORWARD"));
 }
 
 #[test]

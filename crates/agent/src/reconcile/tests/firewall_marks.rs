@@ -13,13 +13,12 @@ use super::TCP;
 use super::fake::Shared;
 use super::script::{Loop, service, slice};
 use crate::node_warning::Topic;
-use crate::state::ProgramStatus;
 
 /// The load balancer address of [`local`].
 const OUTSIDE: &str = "192.0.2.1";
 
 /// A Service whose outside clients get endpoints of this node only. `number` makes its addresses.
-fn local(name: &str, number: u8) -> Object {
+pub(super) fn local(name: &str, number: u8) -> Object {
     let Object::Service(mut local) = service(name, &format!("10.96.0.{number}"), TCP) else {
         panic!("a Service")
     };
@@ -30,7 +29,7 @@ fn local(name: &str, number: u8) -> Object {
 }
 
 /// The same Service, whose outside clients get all endpoints.
-fn everywhere(name: &str, number: u8) -> Object {
+pub(super) fn everywhere(name: &str, number: u8) -> Object {
     let Object::Service(mut everywhere) = local(name, number) else {
         panic!("a Service")
     };
@@ -39,7 +38,7 @@ fn everywhere(name: &str, number: u8) -> Object {
 }
 
 /// An endpoint on this node and one on another.
-fn both(name: &str, number: u8) -> Object {
+pub(super) fn both(name: &str, number: u8) -> Object {
     let here = format!("10.244.1.{number}@n1");
     let there = format!("10.244.2.{number}@n2");
     slice(name, TCP, &[&here, &there])
@@ -63,7 +62,7 @@ fn marks(agent: &Loop) -> BTreeMap<MarkedPort, u32> {
 }
 
 /// The marks that virtual servers in the kernel have.
-fn in_kernel(agent: &Loop) -> Vec<u32> {
+pub(super) fn in_kernel(agent: &Loop) -> Vec<u32> {
     let world = agent.world();
     let mark = |key: &VirtualServerKey| match key {
         VirtualServerKey::FirewallMark { mark, .. } => Some(*mark),
@@ -73,26 +72,26 @@ fn in_kernel(agent: &Loop) -> Vec<u32> {
 }
 
 /// The only mark on disk.
-fn only_mark(agent: &Loop) -> u32 {
+pub(super) fn only_mark(agent: &Loop) -> u32 {
     let marks = marks(agent);
     assert_eq!(marks.len(), 1, "{marks:?}");
     *marks.values().next().unwrap()
 }
 
-fn key_of(mark: u32) -> VirtualServerKey {
+pub(super) fn key_of(mark: u32) -> VirtualServerKey {
     VirtualServerKey::FirewallMark {
         family: Family::V4,
         mark,
     }
 }
 
-async fn started(shared: &Shared, objects: Vec<Object>) -> Loop {
+pub(super) async fn started(shared: &Shared, objects: Vec<Object>) -> Loop {
     let mut agent = Loop::over(shared);
     agent.start(objects).await;
     agent
 }
 
-async fn serving(shared: &Shared) -> Loop {
+pub(super) async fn serving(shared: &Shared) -> Loop {
     started(shared, vec![local("web", 1), both("web", 1)]).await
 }
 
@@ -274,77 +273,6 @@ async fn a_mask_that_changed_gives_new_marks_and_removes_the_old_virtual_servers
     again.journal();
     again.start(vec![local("web", 1), both("web", 1)]).await;
     assert_eq!(again.journal(), [""; 0]);
-}
-
-/// Makes the virtual server of the Service's mark another program's. Returns its mark.
-async fn with_foreign_mark(shared: &Shared) -> u32 {
-    let mark = only_mark(&serving(shared).await);
-    shared.0.borrow_mut().record.remove(&key_of(mark));
-    mark
-}
-
-#[tokio::test(start_paused = true)]
-async fn pain_12_a_mark_of_another_programs_virtual_server_is_never_touched_and_the_service_gets_another()
- {
-    // The mark is on disk, or the one that a new Service would get.
-    for on_disk in [true, false] {
-        let shared = Shared::default();
-        let theirs = with_foreign_mark(&shared).await;
-        if !on_disk {
-            shared.0.borrow_mut().marks.clear();
-        }
-        let mut agent = Loop::over(&shared);
-        agent.journal();
-        agent
-            .start(vec![local("web", 1), slice("web", TCP, &["10.244.1.7@n1"])])
-            .await;
-        agent.check().await;
-        let own = only_mark(&agent);
-        assert_ne!(own, theirs);
-        let about_it = format!("{} ", key_of(theirs));
-        let journal = agent.journal();
-        assert!(!journal.concat().contains(&about_it), "{journal:?}");
-        let saved = agent.save();
-        for (mark, pod) in [(theirs, "10.244.1.1"), (own, "10.244.1.7")] {
-            let line = format!("-a {} -r {pod}:80 -m -w 1", key_of(mark));
-            assert!(saved.contains(&line), "{saved:?}");
-        }
-        let state = agent.reconciler.service_state("web").await;
-        let mut servers = state.servers.iter();
-        assert!(servers.all(|one| !matches!(one.status, ProgramStatus::Foreign)));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn pain_12_a_virtual_server_that_another_program_adds_later_is_avoided_after_the_next_check()
-{
-    let shared = Shared::default();
-    let mark = only_mark(&serving(&shared).await);
-    let theirs = shared.0.borrow().servers[&key_of(mark)].clone();
-    let shared = Shared::default();
-    let mut agent = started(&shared, Vec::new()).await;
-    agent.world().servers.insert(key_of(mark), theirs);
-    agent.check().await;
-    agent.apply([local("web", 1), both("web", 1)]).await;
-    assert_ne!(only_mark(&agent), mark);
-    // It is free again when that program deletes it.
-    agent.world().servers.remove(&key_of(mark));
-    agent.check().await;
-    agent.delete(&local("web", 1)).await;
-    agent.apply([local("web", 1)]).await;
-    assert_eq!(only_mark(&agent), mark);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_virtual_server_of_another_program_with_the_mark_is_adopted_if_configured() {
-    let shared = Shared::default();
-    let mark = with_foreign_mark(&shared).await;
-    let mut agent = Loop::with(&shared, |config| config.adopt = true);
-    agent.start(vec![local("web", 1), both("web", 1)]).await;
-    assert!(agent.world().record.contains(&key_of(mark)));
-    agent.apply([everywhere("web", 1)]).await;
-    agent.settle(6_000).await;
-    assert_eq!(in_kernel(&agent), [0; 0]);
 }
 
 #[tokio::test(start_paused = true)]
