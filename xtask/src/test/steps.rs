@@ -216,7 +216,7 @@ pub(super) const ALL: &[TestStep] = &[
     TestStep {
         name: "conformance",
         purpose: "Kubernetes' own end-to-end tests of the network, in the lab",
-        scope: Scope::All,
+        scope: Scope::Gate,
         concurrency: Concurrency::Exclusive,
         run: conformance,
     },
