@@ -1,12 +1,15 @@
 //! External frontends that change or have conditions: source ranges, traffic policies, session affinity, hairpin, and
 //! restarts of the agent.
 
+use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use crate::agent::kernel;
 use crate::external::{
-    BOTH, DROPPED, LOCAL, NETS, World, all_targets, at, attempt, counts, servers, service, tcp, udp,
+    BOTH, Client, DROPPED, LOCAL, NETS, Target, World, all_targets, at, attempt, counts, servers,
+    service, tcp, udp,
 };
 use crate::lab::{Monitor, NODE_V4, Place, sh, talk, wait_until};
 use crate::yaml::{External, slice};
@@ -32,28 +35,40 @@ fn kp_it_30_source_ranges_bind_outside_clients_pods_and_the_node_but_not_node_po
                 ranges,
                 ..BOTH
             });
-            for net in NETS {
-                for target in [tcp(net.vip, 80), udp(net.vip, 53)] {
-                    for (client, allowed) in world.clients().into_iter().zip(allowed) {
-                        let expected = if allowed { Ok(()) } else { DROPPED };
-                        let what = format!(
-                            "{expected:?} with {ranges:?}, local {local}: {target:?} from {client:?}"
-                        );
-                        wait_until(&what, || attempt(client, &target) == expected);
-                    }
-                }
-                // KP-WK-08.
-                let target = tcp(net.node, 30080);
-                for client in world.clients() {
-                    assert_eq!(
-                        attempt(client, &target),
-                        Ok(()),
-                        "{target:?} from {client:?}"
-                    );
-                }
-            }
+            let targets = NETS
+                .iter()
+                .flat_map(|net| [tcp(net.vip, 80), udp(net.vip, 53)]);
+            let targets: Vec<Target> = targets.collect();
+            let expected = allowed.map(|allowed| if allowed { Ok(()) } else { DROPPED });
+            let expected: Vec<_> = targets.iter().map(|_| expected).collect();
+            let what = format!("{expected:?} with {ranges:?}, local {local}, at {targets:?}");
+            wait_until(&what, || attempts(world.clients(), &targets) == expected);
+            // KP-WK-08.
+            let targets = NETS.map(|net| tcp(net.node, 30080));
+            let got = attempts(world.clients(), &targets);
+            assert_eq!(
+                got,
+                [[Ok(()); 3]; 2],
+                "{targets:?} from {:?}",
+                world.clients()
+            );
         }
     }
+}
+
+/// The results of each client at each target, all at the same time.
+fn attempts<const CLIENTS: usize>(
+    clients: [Client<'_>; CLIENTS],
+    targets: &[Target],
+) -> Vec<[Result<(), ErrorKind>; CLIENTS]> {
+    std::thread::scope(|scope| {
+        let start = |target| clients.map(|client| scope.spawn(move || attempt(client, target)));
+        let threads: Vec<_> = targets.iter().map(start).collect();
+        let result =
+            |thread: ScopedJoinHandle<'_, _>| thread.join().expect("the panic was printed");
+        let results = threads.into_iter().map(|clients| clients.map(result));
+        results.collect()
+    })
 }
 
 /// As with rules for name servers that spare conntrack each query.
@@ -150,13 +165,18 @@ fn a_changed_external_traffic_policy_takes_effect_and_connections_go_on() {
     world.write_service(&BOTH);
     world.node.write("slices.yaml", &endpoints);
     world.start_agent();
-    let targets = [at(NODE_V4, 30080), at(NETS[0].vip, 80)];
-    let open = |target: &str| Connection::open(&world.outsider, target, &listeners);
+    // Each with the client's ports: IPVS confuses connections with the same client's port and real server.
+    let targets = [
+        (at(NODE_V4, 30080), "20000 29999"),
+        (at(NETS[0].vip, 80), "40000 49999"),
+    ];
     let mut connections = Vec::new();
     // The endpoints of two connections to each target, in turn.
     let mut reached = |expected: [usize; 2]| {
-        targets.iter().all(|target| {
-            let pair = [open(target), open(target)];
+        targets.iter().all(|(target, ports)| {
+            let range = format!("net.ipv4.ip_local_port_range={ports}");
+            world.outsider.sh(&format!("sysctl -qw \"{range}\""));
+            let pair = [(); 2].map(|()| Connection::open(&world.outsider, target, &listeners));
             let mut numbers = [pair[0].2, pair[1].2];
             numbers.sort_unstable();
             connections.extend(pair);
