@@ -9,6 +9,7 @@ use std::{fmt, io, mem};
 
 use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::delta::{ElementDelta, SetElement};
@@ -381,9 +382,15 @@ async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTabl
     if !output.status.success() {
         return Ok(None);
     }
-    let text = String::from_utf8_lossy(&output.stdout);
+    // Megabytes of elements take a while; the agent's other work goes on.
+    let parsed = spawn_blocking(move || {
+        let text = String::from_utf8_lossy(&output.stdout);
+        ObservedTable::parse(&text)
+    });
     // Output that is not JSON counts as a table that differs from every desired one.
-    Ok(Some(ObservedTable::parse(&text).unwrap_or_default()))
+    Ok(Some(
+        parsed.await.ok().and_then(Result::ok).unwrap_or_default(),
+    ))
 }
 
 async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {
