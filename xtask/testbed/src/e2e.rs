@@ -33,6 +33,9 @@ const AGNHOST: GoProgram = GoProgram {
     ..TESTS
 };
 
+/// The part of agnhost that serves HTTPS.
+const PORTER: &str = "k8s.io/kubernetes/test/images/agnhost/porter";
+
 /// The server of one test, which answers with invalid TCP segments.
 const REGRESSION: GoProgram = GoProgram {
     name: "regression-issue-74839",
@@ -82,6 +85,7 @@ impl Suite {
         let listed = self.ask("--list-images")?;
         let images = TestImages {
             agnhost: AGNHOST.build()?,
+            porter: AGNHOST.folder_of(PORTER)?,
             regression: REGRESSION.build()?,
             dns: DnsServer {
                 program: COREDNS.build()?,

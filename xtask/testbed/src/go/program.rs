@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use crate::paths;
+use crate::vm::command::output;
 use crate::vm::progress::ProgressLine;
 use crate::vm::store::{fingerprint, remove_old};
 
@@ -65,6 +66,16 @@ impl GoProgram {
     /// Reads the version of Kubernetes that the module file requires, such as `v1.36.3`.
     pub(crate) fn release(&self) -> anyhow::Result<String> {
         release(&self.read(self.modules)?)
+    }
+
+    /// Returns the folder with the source of `package`, a dependency of the module, and downloads it if need be.
+    pub(crate) fn folder_of(&self, package: &str) -> anyhow::Result<PathBuf> {
+        let mut go = super::command(&self.read(self.modules)?)?;
+        go.current_dir(self.source())
+            .arg("list")
+            .arg(format!("-modfile={}", self.modules))
+            .args(["-f", "{{.Dir}}", package]);
+        Ok(output(&mut go)?.trim().into())
     }
 
     fn compile(&self, release: &str, program: &Path) -> anyhow::Result<()> {

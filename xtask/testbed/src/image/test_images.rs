@@ -84,6 +84,8 @@ const REGRESSION: &str = "e2e-test-images/regression-issue-74839";
 /// The programs for the images, and the images' names.
 pub(crate) struct TestImages {
     pub(crate) agnhost: PathBuf,
+    /// The folder with the certificate of agnhost's HTTPS server.
+    pub(crate) porter: PathBuf,
     pub(crate) regression: PathBuf,
     pub(crate) dns: DnsServer,
     /// The full names of the images that the tests use.
@@ -122,6 +124,9 @@ fn agnhost(images: &TestImages, machines: &Machines) -> anyhow::Result<Contents>
     let mut contents = Contents::new("agnhost", "/agnhost", &["pause"]);
     contents.references = named(&images.names, &AS_AGNHOST)?;
     contents.program("agnhost", fs::read(&images.agnhost)?);
+    for name in ["localhost.crt", "localhost.key"] {
+        contents.text(name, fs::read(images.porter.join(name))?);
+    }
     // The DNS server of tests with DNS servers of their own.
     contents.program("coredns", fs::read(&images.dns.program)?);
     let tools = Tools::of(&machines.store, "image-e2e", SUITE, &PACKAGES)?;
