@@ -68,8 +68,10 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// The repositories whose images are the image with agnhost, which has every program that tests call in them.
-const AS_AGNHOST: [&str; 5] = [
+const AS_AGNHOST: [&str; 6] = [
     "e2e-test-images/agnhost",
+    // Its Pods only wait, as agnhost without arguments does.
+    "pause",
     "e2e-test-images/busybox",
     // Pods call `dig` and `getent` in it.
     "e2e-test-images/glibc-dns-testing",
