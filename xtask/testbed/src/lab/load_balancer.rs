@@ -35,6 +35,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Takes packets to addresses without a node: no guest has this hardware address.
 const NOWHERE: &str = "192.0.2.254";
 
+/// The source address of clients, from a range for tests (RFC 2544). Kubernetes' tests take the /16 of a node's address
+/// for the cluster's own.
+const CLIENT: &str = "198.18.0.1";
+
 /// The nodes of each address.
 type Routes = BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>;
 
@@ -52,7 +56,8 @@ pub(super) fn run(folder: &Folder) -> anyhow::Result<()> {
         nodes: addresses()?,
     };
     balancer.route(&format!(
-        "neighbour replace {NOWHERE} lladdr 02:00:00:00:00:fe dev {BRIDGE} nud permanent\n\
+        "address replace {CLIENT}/32 dev lo\n\
+         neighbour replace {NOWHERE} lladdr 02:00:00:00:00:fe dev {BRIDGE} nud permanent\n\
          route replace {RANGE_ROUTE} via {NOWHERE}\n",
         BRIDGE = network::BRIDGE
     ))?;
@@ -197,7 +202,10 @@ fn changes(now: &Routes, desired: &Routes) -> String {
     let is_new = |(address, nodes): &(&Ipv4Addr, &Vec<Ipv4Addr>)| now.get(*address) != Some(*nodes);
     let new = desired.iter().filter(is_new).map(|(address, nodes)| {
         let hops = nodes.iter().map(|node| format!(" nexthop via {node}"));
-        format!("route replace {address}/32{}\n", hops.collect::<String>())
+        format!(
+            "route replace {address}/32 src {CLIENT}{}\n",
+            hops.collect::<String>()
+        )
     });
     gone.chain(new).collect()
 }
@@ -237,8 +245,8 @@ mod tests {
         let now = routes(&[(1, &[11]), (2, &[11, 12]), (3, &[11])]);
         let desired = routes(&[(2, &[11, 12]), (3, &[12, 13]), (4, &[11])]);
         let expected = "route delete 198.51.100.1/32\n\
-             route replace 198.51.100.3/32 nexthop via 192.0.2.12 nexthop via 192.0.2.13\n\
-             route replace 198.51.100.4/32 nexthop via 192.0.2.11\n";
+             route replace 198.51.100.3/32 src 198.18.0.1 nexthop via 192.0.2.12 nexthop via 192.0.2.13\n\
+             route replace 198.51.100.4/32 src 198.18.0.1 nexthop via 192.0.2.11\n";
         assert_eq!(changes(&now, &desired), expected);
         assert_eq!(changes(&desired, &desired), "");
     }
