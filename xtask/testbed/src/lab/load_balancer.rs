@@ -1,12 +1,13 @@
 //! `cargo xtask lab load-balancer`: what a cloud's load balancer does for Services of type `LoadBalancer`.
 //!
 //! Each Service gets an address of a range for documentation. The lab's network routes the address to every node, or
-//! with `externalTrafficPolicy: Local` to the nodes whose health-check port answers with 200. Without a node, packets
-//! get no answer, as from a cloud.
+//! with `externalTrafficPolicy: Local` to the nodes whose health-check port answers with 200, and with `sessionAffinity`
+//! to one of these nodes. Without a node, packets get no answer, as from a cloud.
 
 mod assignment;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
@@ -50,6 +51,8 @@ pub(super) fn run(folder: &Folder) -> anyhow::Result<()> {
         again.args(["lab", "load-balancer"]).env(INSIDE, "1");
         return Err(again.exec().into());
     }
+    // Connections of one client go to different nodes.
+    fs::write("/proc/sys/net/ipv4/fib_multipath_hash_policy", "1")?;
     let balancer = Balancer {
         folder,
         machines: Machines::open()?,
@@ -167,10 +170,13 @@ impl Balancer<'_> {
 
     fn targets(&self, balanced: Balanced) -> Vec<Ipv4Addr> {
         let nodes = self.nodes.iter().copied();
-        match balanced.health_port {
-            None => nodes.collect(),
-            Some(port) => nodes.filter(|node| is_healthy(*node, port)).collect(),
-        }
+        let healthy = nodes.filter(|node| {
+            let port = balanced.health_port;
+            port.is_none_or(|port| is_healthy(*node, port))
+        });
+        // The only client is the lab's network.
+        let most = if balanced.has_affinity { 1 } else { usize::MAX };
+        healthy.take(most).collect()
     }
 
     fn kubectl(&self) -> anyhow::Result<Command> {

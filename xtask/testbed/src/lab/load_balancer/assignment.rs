@@ -50,6 +50,7 @@ struct Spec {
     load_balancer_class: Option<String>,
     external_traffic_policy: Option<String>,
     health_check_node_port: Option<u16>,
+    session_affinity: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -84,6 +85,8 @@ pub(super) struct Balanced {
     pub(super) address: Ipv4Addr,
     /// The port that shows which nodes have endpoints; without one, all nodes take the traffic.
     pub(super) health_port: Option<u16>,
+    /// Whether a client stays at one node.
+    pub(super) has_affinity: bool,
 }
 
 /// The Services with an address, by namespace and name.
@@ -132,6 +135,7 @@ impl Assignment {
         let balanced = Balanced {
             address,
             health_port,
+            has_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
         };
         self.services.insert(service.key(), balanced);
         let mut patches = Vec::new();
@@ -290,6 +294,17 @@ mod tests {
         more["spec"] = json!({"externalTrafficPolicy": "Cluster"});
         assignment.observe(&event("MODIFIED", "a", &more)).unwrap();
         assert_eq!(ports(&assignment), [None]);
+    }
+
+    #[test]
+    fn only_session_affinity_keeps_a_client_at_one_node() {
+        let mut assignment = Assignment::default();
+        for (affinity, expected) in [("None", false), ("ClientIP", true)] {
+            let more = json!({"spec": {"sessionAffinity": affinity}});
+            assignment.observe(&event("MODIFIED", "a", &more)).unwrap();
+            let mut balanced = assignment.balanced();
+            assert_eq!(balanced.next().map(|one| one.has_affinity), Some(expected));
+        }
     }
 
     #[test]
