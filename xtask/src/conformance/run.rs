@@ -41,6 +41,7 @@ impl Run<'_> {
     }
 
     fn in_lab(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
+        masquerade_pods(lab)?;
         self.proxy.start(lab)?;
         start_dns(lab)?;
         let report = self.reports.next(self.proxy, 0)?;
@@ -150,6 +151,18 @@ fn run_together(
 
 fn option(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
+}
+
+/// Gives packets from Pods to other addresses than Pods' their node's address, as network plugins usually do. So a Pod
+/// is an outside client of other nodes, which one test expects.
+fn masquerade_pods(lab: &RunningLab) -> anyhow::Result<()> {
+    let commands = "add table ip lab; \
+         add chain ip lab leaving { type nat hook postrouting priority srcnat; }; \
+         add rule ip lab leaving oifname eth0 ip saddr 10.244.0.0/16 ip daddr != 10.244.0.0/16 masquerade";
+    for node in NODES {
+        lab.output(node, &format!("nft '{commands}'"))?;
+    }
+    Ok(())
 }
 
 fn start_dns(lab: &RunningLab) -> anyhow::Result<()> {
