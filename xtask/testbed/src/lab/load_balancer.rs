@@ -61,7 +61,7 @@ pub(super) fn run(folder: &Folder) -> anyhow::Result<()> {
     balancer.route(&format!(
         "address replace {CLIENT}/32 dev lo\n\
          neighbour replace {NOWHERE} lladdr 02:00:00:00:00:fe dev {BRIDGE} nud permanent\n\
-         route replace {RANGE_ROUTE} via {NOWHERE}\n",
+         route replace {RANGE_ROUTE} src {CLIENT} via {NOWHERE}\n",
         BRIDGE = network::BRIDGE
     ))?;
     let mut routes = Routes::default();
