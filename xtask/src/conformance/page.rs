@@ -1,6 +1,6 @@
 //! Writes the results of runs into `docs/conformance.md`, between two lines that mark the place.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,53 +23,106 @@ const END: &str = "<!-- end of the results -->\n";
 /// Characters of a reason in the table.
 const REASON: usize = 100;
 
-/// Replaces the results in the page.
+/// The cell of a test that has not run.
+const NOT_RUN: &str = "not run";
+
+/// What a cell of the table begins with.
+const PASSED: &str = "passed";
+const FAILED: &str = "**failed**";
+const SKIPPED: &str = "does not apply";
+
+/// The cells of the table: by test, as the table names it, and by proxy.
+type Cells = BTreeMap<String, BTreeMap<Proxy, String>>;
+
+/// Replaces the results in the page with those of the reports in `folder`.
+/// Results that are in the page and not in the reports stay, because a run can be split over machines.
 pub(super) fn publish(folder: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.exists(), "there is no folder {}", folder.display());
+    let file = paths::root().join("docs/conformance.md");
+    let page = Page::read(&file)?;
+    let mut cells = published(&page.table);
     let reports = Reports::open(folder)?;
-    let mut results = Vec::new();
+    let mut is_empty = true;
     for proxy in Proxy::ALL {
         let outcomes = reports.merged(proxy)?;
-        if !outcomes.is_empty() {
-            results.push((proxy, outcomes));
-        }
+        is_empty &= outcomes.is_empty();
+        put(&mut cells, proxy, &outcomes);
     }
-    ensure!(
-        !results.is_empty(),
-        "there is no report in {}",
-        folder.display()
-    );
-    let file = paths::root().join("docs/conformance.md");
-    let page = fs::read_to_string(&file)?;
-    let table = table(&results, &Suite::release()?);
-    let page = replaced(&page, &table).with_context(|| file.display().to_string())?;
-    fs::write(&file, page)?;
+    ensure!(!is_empty, "there is no report in {}", folder.display());
+    fs::write(&file, page.with_table(&table(&cells, &Suite::release()?)))?;
     anstream::println!("{}", file.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the page with `text` between the marks.
-fn replaced(page: &str, text: &str) -> anyhow::Result<String> {
-    let (before, rest) = page
-        .split_once(BEGIN)
-        .context("the first mark is missing")?;
-    let (_, after) = rest.split_once(END).context("the second mark is missing")?;
-    Ok(format!("{before}{BEGIN}{text}{END}{after}"))
+/// The page, split at the marks.
+struct Page {
+    before: String,
+    table: String,
+    after: String,
+}
+
+impl Page {
+    fn read(file: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(file)?;
+        Self::parse(&text).with_context(|| file.display().to_string())
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let (before, rest) = text
+            .split_once(BEGIN)
+            .context("the first mark is missing")?;
+        let (table, after) = rest.split_once(END).context("the second mark is missing")?;
+        Ok(Self {
+            before: before.to_owned(),
+            table: table.to_owned(),
+            after: after.to_owned(),
+        })
+    }
+
+    fn with_table(&self, table: &str) -> String {
+        format!("{}{BEGIN}{table}{END}{}", self.before, self.after)
+    }
+}
+
+/// Reads the cells of a table that `table` wrote.
+fn published(text: &str) -> Cells {
+    let mut rows = text.lines().filter_map(|line| {
+        let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
+        Some(row.split(" | ").collect::<Vec<_>>())
+    });
+    let header = rows.find(|row| row.first() == Some(&"test"));
+    let names = header.unwrap_or_default();
+    let proxy_of = |name: &&str| Proxy::ALL.into_iter().find(|proxy| proxy.name() == *name);
+    let mut cells = Cells::new();
+    for row in rows.filter(|row| row.first() != Some(&"---")) {
+        let columns = names.iter().zip(&row).skip(1);
+        let known = columns.filter_map(|(name, cell)| Some((proxy_of(name)?, *cell)));
+        let run = known.filter(|(_, cell)| *cell != NOT_RUN);
+        let run = run.map(|(proxy, cell)| (proxy, cell.to_owned()));
+        cells.insert(row[0].to_owned(), run.collect());
+    }
+    cells
+}
+
+/// Puts the results with `proxy` into the cells.
+fn put(cells: &mut Cells, proxy: Proxy, outcomes: &Outcomes) {
+    for (test, outcome) in outcomes {
+        let name = test.strip_prefix(GROUP).unwrap_or(test).trim_start();
+        let row = cells.entry(escaped(name)).or_default();
+        row.insert(proxy, cell(outcome));
+    }
 }
 
 /// Formats the totals and a row for each test.
-fn table(results: &[(Proxy, Outcomes)], release: &str) -> String {
-    let totals = results.iter();
-    let totals: String = totals
-        .map(|(proxy, outcomes)| total(*proxy, outcomes))
-        .collect();
-    let names: Vec<&str> = results.iter().map(|(proxy, _)| proxy.name()).collect();
-    let tests: BTreeSet<&String> = results.iter().flat_map(|(_, all)| all.keys()).collect();
-    let rows = tests.into_iter().map(|test| {
-        let cells = results.iter().map(|(_, outcomes)| cell(outcomes.get(test)));
-        let cells: Vec<String> = cells.collect();
-        let name = test.strip_prefix(GROUP).unwrap_or(test).trim_start();
-        format!("| {} | {} |\n", escaped(name), cells.join(" | "))
+fn table(cells: &Cells, release: &str) -> String {
+    let has_run = |proxy: &Proxy| cells.values().any(|row| row.contains_key(proxy));
+    let proxies: Vec<Proxy> = Proxy::ALL.into_iter().filter(has_run).collect();
+    let totals: String = proxies.iter().map(|proxy| total(*proxy, cells)).collect();
+    let names: Vec<&str> = proxies.iter().map(|proxy| proxy.name()).collect();
+    let rows = cells.iter().map(|(test, row)| {
+        let of = |proxy| row.get(proxy).map_or(NOT_RUN, String::as_str);
+        let row: Vec<&str> = proxies.iter().map(of).collect();
+        format!("| {test} | {} |\n", row.join(" | "))
     });
     format!(
         "The tests of Kubernetes {release}:\n\n\
@@ -82,25 +135,22 @@ fn table(results: &[(Proxy, Outcomes)], release: &str) -> String {
 }
 
 /// Formats the row with the numbers of one proxy.
-fn total(proxy: Proxy, outcomes: &Outcomes) -> String {
+fn total(proxy: Proxy, cells: &Cells) -> String {
     let count = |verdict| {
-        let all = outcomes.values();
-        all.filter(|outcome| outcome.verdict == verdict).count()
+        let all = cells.values().filter_map(|row| row.get(&proxy));
+        all.filter(|cell| cell.starts_with(verdict)).count()
     };
-    let [passed, failed, skipped] = [Verdict::Passed, Verdict::Failed, Verdict::Skipped].map(count);
+    let [passed, failed, skipped] = [PASSED, FAILED, SKIPPED].map(count);
     format!("| {} | {passed} | {failed} | {skipped} |\n", proxy.name())
 }
 
-fn cell(outcome: Option<&TestOutcome>) -> String {
-    let Some(outcome) = outcome else {
-        return "not run".to_owned();
-    };
+fn cell(outcome: &TestOutcome) -> String {
     let reason = outcome.reason.lines().next().unwrap_or_default();
     let reason: String = escaped(reason).chars().take(REASON).collect();
     match outcome.verdict {
-        Verdict::Passed => format!("passed, {:.0} s", outcome.seconds),
-        Verdict::Failed => format!("**failed**: {reason}"),
-        Verdict::Skipped => format!("does not apply: {reason}"),
+        Verdict::Passed => format!("{PASSED}, {:.0} s", outcome.seconds),
+        Verdict::Failed => format!("{FAILED}: {reason}"),
+        Verdict::Skipped => format!("{SKIPPED}: {reason}"),
     }
 }
 
@@ -132,41 +182,61 @@ mod tests {
         each.collect()
     }
 
+    /// Two tests with the agents, the second of them also with kube-proxy.
+    fn cells() -> Cells {
+        let mut cells = Cells::new();
+        let with_agents = outcomes(&[
+            ("[sig-network] a [Slow]", Verdict::Passed, ""),
+            ("[sig-network] b", Verdict::Failed, "one | two\nthree"),
+        ]);
+        put(&mut cells, Proxy::IpvsTopo, &with_agents);
+        let with_kube_proxy = outcomes(&[("[sig-network] b", Verdict::Skipped, "six nodes")]);
+        put(&mut cells, Proxy::Nftables, &with_kube_proxy);
+        cells
+    }
+
     #[test]
     fn a_row_has_the_result_with_each_proxy() {
-        let results = [
-            (
-                Proxy::IpvsTopo,
-                outcomes(&[
-                    ("[sig-network] a", Verdict::Passed, ""),
-                    ("[sig-network] b", Verdict::Failed, "one | two\nthree"),
-                ]),
-            ),
-            (
-                Proxy::Nftables,
-                outcomes(&[("[sig-network] b", Verdict::Skipped, "six nodes")]),
-            ),
-        ];
         let expected = "The tests of Kubernetes v1.37.2:\n\n\
             | | passed | failed | do not apply |\n| --- | --- | --- | --- |\n\
             | ipvs-topo | 1 | 1 | 0 |\n| nftables | 0 | 0 | 1 |\n\n\
             | test | ipvs-topo | nftables |\n| --- | --- | --- |\n\
-            | a | passed, 12 s | not run |\n\
+            | a \\[Slow\\] | passed, 12 s | not run |\n\
             | b | **failed**: one \\| two | does not apply: six nodes |\n\n";
-        assert_eq!(table(&results, "v1.37.2"), expected);
+        assert_eq!(table(&cells(), "v1.37.2"), expected);
+    }
+
+    #[test]
+    fn a_published_table_is_read_as_it_was_written() {
+        assert_eq!(published(&table(&cells(), "v1.37.2")), cells());
+        assert!(published("no table yet\n").is_empty());
+    }
+
+    #[test]
+    fn a_new_result_replaces_only_its_own_cell() {
+        let mut cells = published(&table(&cells(), "v1.37.2"));
+        let repeated = outcomes(&[("[sig-network] b", Verdict::Passed, "")]);
+        put(&mut cells, Proxy::IpvsTopo, &repeated);
+        let table = table(&cells, "v1.37.3");
+        assert!(table.contains("| ipvs-topo | 2 | 0 | 0 |\n"), "{table}");
+        let row = "| b | passed, 12 s | does not apply: six nodes |\n";
+        assert!(table.contains(row), "{table}");
     }
 
     #[test]
     fn only_the_marked_part_of_the_page_is_replaced() {
-        let page = format!("# Title\n{BEGIN}old\n{END}end\n");
+        let page = Page::parse(&format!("# Title\n{BEGIN}old\n{END}end\n")).unwrap();
         let expected = format!("# Title\n{BEGIN}new\n{END}end\n");
-        assert_eq!(replaced(&page, "new\n").unwrap(), expected);
-        assert!(replaced("# Title\n", "new\n").is_err());
+        assert_eq!(page.with_table("new\n"), expected);
+        assert!(Page::parse("# Title\n").is_err());
     }
 
     #[test]
-    fn the_page_in_the_tree_has_the_marks() {
-        let page = fs::read_to_string(paths::root().join("docs/conformance.md")).unwrap();
-        assert!(replaced(&page, "").is_ok());
+    fn the_page_in_the_tree_is_read_whole() {
+        let text = fs::read_to_string(paths::root().join("docs/conformance.md")).unwrap();
+        let page = Page::parse(&text).unwrap();
+        let release = page.table.split_once("Kubernetes ").unwrap().1;
+        let (release, _) = release.split_once(':').unwrap();
+        assert_eq!(table(&published(&page.table), release), page.table);
     }
 }
