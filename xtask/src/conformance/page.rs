@@ -39,7 +39,7 @@ type Cells = BTreeMap<String, BTreeMap<Proxy, String>>;
 pub(super) fn publish(folder: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.exists(), "there is no folder {}", folder.display());
     let file = paths::root().join("docs/conformance.md");
-    let page = Page::read(&file)?;
+    let page = ResultsPage::read(&file)?;
     let mut cells = published(&page.table);
     let reports = Reports::open(folder)?;
     let mut is_empty = true;
@@ -55,13 +55,13 @@ pub(super) fn publish(folder: &Path) -> anyhow::Result<ExitCode> {
 }
 
 /// The page, split at the marks.
-struct Page {
+struct ResultsPage {
     before: String,
     table: String,
     after: String,
 }
 
-impl Page {
+impl ResultsPage {
     fn read(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file)?;
         Self::parse(&text).with_context(|| file.display().to_string())
@@ -225,16 +225,16 @@ mod tests {
 
     #[test]
     fn only_the_marked_part_of_the_page_is_replaced() {
-        let page = Page::parse(&format!("# Title\n{BEGIN}old\n{END}end\n")).unwrap();
+        let page = ResultsPage::parse(&format!("# Title\n{BEGIN}old\n{END}end\n")).unwrap();
         let expected = format!("# Title\n{BEGIN}new\n{END}end\n");
         assert_eq!(page.with_table("new\n"), expected);
-        assert!(Page::parse("# Title\n").is_err());
+        assert!(ResultsPage::parse("# Title\n").is_err());
     }
 
     #[test]
     fn the_page_in_the_tree_is_read_whole() {
         let text = fs::read_to_string(paths::root().join("docs/conformance.md")).unwrap();
-        let page = Page::parse(&text).unwrap();
+        let page = ResultsPage::parse(&text).unwrap();
         let release = page.table.split_once("Kubernetes ").unwrap().1;
         let (release, _) = release.split_once(':').unwrap();
         assert_eq!(table(&published(&page.table), release), page.table);
