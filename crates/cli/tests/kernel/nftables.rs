@@ -138,6 +138,14 @@ fn d4_the_tables_follow_local_pods_and_are_restored_when_changed() {
             "nft list chain ip ipvs-topo input | grep -q unclaimed && nft list table ip6 ipvs-topo >/dev/null",
         )
     });
+    // All rules and elements stay, and one set gets other properties.
+    let timeout = || sh("nft list set ip ipvs-topo same-link | grep timeout");
+    let before = timeout();
+    sh(
+        "{ echo 'delete table ip ipvs-topo'; nft list table ip ipvs-topo | sed 's/timeout 1m/timeout 1h/'; } | nft -f -",
+    );
+    assert_ne!(timeout(), before);
+    wait_until("the set", || timeout() == before);
 }
 
 #[test]

@@ -5,26 +5,62 @@ use std::net::{AddrParseError, IpAddr};
 
 use serde_json::Value;
 
-use super::table::{Rule, Table};
+use super::family::TableFamily;
+use super::table::{Rule, Set, Table};
 
 /// One of our tables as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedTable {
-    /// Elements by kind and name: `set vips`.
-    sets: BTreeMap<String, BTreeSet<String>>,
+    /// By kind and name: `set vips`.
+    sets: BTreeMap<String, ObservedSet>,
     /// `type hook priority policy` (or nothing) and the comments of the rules, by chain.
     chains: BTreeMap<String, (String, Vec<String>)>,
+}
+
+/// A set or map as the kernel holds it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ObservedSet {
+    /// As [`KeyType::types`](super::sets::KeyType::types).
+    types: Option<String>,
+    /// Without `dynamic`.
+    flags: BTreeSet<String>,
+    /// In seconds.
+    timeout: Option<u64>,
+    elements: BTreeSet<String>,
+}
+
+impl ObservedSet {
+    /// What nft lists after it has loaded the set.
+    fn after(set: &Set, family: TableFamily) -> Self {
+        let flags = set.key.flags().iter().copied();
+        Self {
+            types: set.key.types(family.addresses()),
+            flags: flags.filter(is_compared).map(str::to_owned).collect(),
+            timeout: set.key.timeout(),
+            elements: set.elements.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn parse(set: &Value) -> Self {
+        let timeout = set.get("timeout").and_then(Value::as_u64);
+        let flags = values(set, "flags").filter_map(Value::as_str);
+        // Rules add the elements of a set with a timeout.
+        let elements = values(set, "elem").filter(|_| timeout.is_none());
+        Self {
+            types: types(set),
+            flags: flags.filter(is_compared).map(str::to_owned).collect(),
+            timeout,
+            elements: elements.map(element).collect(),
+        }
+    }
 }
 
 impl From<&Table> for ObservedTable {
     /// What nft lists after it has loaded the table.
     fn from(table: &Table) -> Self {
         let sets = table.sets.iter().map(|set| {
-            let elements = set.elements.iter().map(ToString::to_string);
-            (
-                format!("{} {}", set.key.kind(), set.name),
-                elements.collect(),
-            )
+            let name = format!("{} {}", set.key.kind(), set.name);
+            (name, ObservedSet::after(set, table.family))
         });
         let chains = table.chains.iter().map(|chain| {
             let hook = chain
@@ -62,22 +98,17 @@ impl ObservedTable {
                 table.read_rule(rule);
             } else if object.get("table").is_none() && object.get("metainfo").is_none() {
                 // A counter, quota, ...: we create none, so another program changed the table.
-                table.sets.insert(object.to_string(), BTreeSet::new());
+                table
+                    .sets
+                    .insert(object.to_string(), ObservedSet::default());
             }
         }
         Ok(table)
     }
 
     fn read_set(&mut self, kind: &str, set: &Value) {
-        let elements = set
-            .get("elem")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
         let name = format!("{kind} {}", text(set, "name"));
-        // Rules add the elements of a set with a timeout.
-        let elements = elements.filter(|_| set.get("timeout").is_none());
-        self.sets.insert(name, elements.map(element).collect());
+        self.sets.insert(name, ObservedSet::parse(set));
     }
 
     fn read_chain(&mut self, chain: &Value) {
@@ -105,6 +136,30 @@ fn text(object: &Value, field: &str) -> String {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned()
+}
+
+/// The values of a field that is an array, or one value.
+fn values<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let value = object.get(field);
+    let one = value.filter(|value| !value.is_array());
+    let array = value.and_then(Value::as_array).into_iter().flatten();
+    array.chain(one)
+}
+
+/// nft 1.0.6 does not list the flag `dynamic`.
+fn is_compared(flag: &&str) -> bool {
+    *flag != "dynamic"
+}
+
+/// The types of a set or map; `None` if it was declared with `typeof`. For such a key nft lists `integer`, which cannot
+/// be declared, or the expression.
+fn types(set: &Value) -> Option<String> {
+    let keys: Option<Vec<&str>> = values(set, "type").map(Value::as_str).collect();
+    let keys = keys.filter(|keys| *keys != ["integer"])?.join(" . ");
+    Some(match text(set, "map") {
+        data if data.is_empty() => keys,
+        data => format!("{keys} : {data}"),
+    })
 }
 
 fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {

@@ -130,6 +130,9 @@ sets! {
     SAME_LINK = SetRow { name: "same-link", key: KeyType::Links, in_arp: false, needs_table: false };
 }
 
+/// Most elements of a set to which rules add them.
+const MOST_ELEMENTS: u32 = 65_536;
+
 /// The type of the elements of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum KeyType {
@@ -158,29 +161,55 @@ impl KeyType {
         }
     }
 
-    /// The set's type and flags, in nft's notation.
-    pub(super) fn declaration(self, family: Family) -> String {
+    /// The types of its keys, and of a map's values; `None` if expressions stand for them, which versions of nft list in
+    /// different ways.
+    pub(super) fn types(self, family: Family) -> Option<String> {
         let address = match family {
             Family::V4 => "ipv4_addr",
             Family::V6 => "ipv6_addr",
         };
-        let listener = format!("type {address} . inet_proto . inet_service");
+        let listener = format!("{address} . inet_proto . inet_service");
         match self {
-            Self::Range => format!("type {address}; flags interval;"),
-            Self::Address => format!("type {address};"),
-            Self::Pair => format!("type {address} . {address};"),
-            Self::Listener => format!("{listener};"),
-            Self::SourceRange => format!("{listener} . {address};"),
-            Self::Mark => format!("{listener} : mark;"),
-            Self::Saved => {
-                "typeof ct id : meta mark; size 65536; flags dynamic,timeout; timeout 1s;"
-                    .to_owned()
-            }
-            Self::Links => {
-                "type iface_index . iface_index; size 65536; flags dynamic,timeout; timeout 1m;"
-                    .to_owned()
-            }
+            Self::Range | Self::Address => Some(address.to_owned()),
+            Self::Pair => Some(format!("{address} . {address}")),
+            Self::Listener => Some(listener),
+            Self::SourceRange => Some(format!("{listener} . {address}")),
+            Self::Mark => Some(format!("{listener} : mark")),
+            Self::Saved => None,
+            Self::Links => Some("iface_index . iface_index".to_owned()),
         }
+    }
+
+    pub(super) const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Range => &["interval"],
+            Self::Saved | Self::Links => &["dynamic", "timeout"],
+            _ => &[],
+        }
+    }
+
+    /// How long an element stays, in seconds.
+    pub(super) const fn timeout(self) -> Option<u64> {
+        match self {
+            Self::Saved => Some(1),
+            Self::Links => Some(60),
+            _ => None,
+        }
+    }
+
+    /// What a set is declared with before its elements, in nft's notation.
+    pub(super) fn declaration(self, family: Family) -> String {
+        let types = self.types(family).map_or_else(
+            || "typeof ct id : meta mark;".to_owned(),
+            |types| format!("type {types};"),
+        );
+        let flags = match self.flags() {
+            [] => String::new(),
+            flags => format!(" flags {};", flags.join(",")),
+        };
+        let timeout = self.timeout();
+        let timeout = timeout.map(|seconds| format!(" timeout {seconds}s; size {MOST_ELEMENTS};"));
+        format!("{types}{flags}{}", timeout.unwrap_or_default())
     }
 }
 

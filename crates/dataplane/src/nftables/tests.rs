@@ -168,11 +168,38 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
         ("a Service range [", "a Service range [0"),
         ("\"chain\": \"unclaimed\"", "\"chain\": \"input\""),
         ("{\"set\":", "{\"map\":"),
+        ("\"type\": \"ipv4_addr\"", "\"type\": \"ipv6_addr\""),
+        ("\"inet_service\"]", "\"inet_service\", \"mark\"]"),
+        ("\"type\": \"integer\"", "\"type\": \"ipv4_addr\""),
+        ("\"map\": \"mark\"", "\"map\": \"verdict\""),
+        (", \"flags\": [\"interval\"]", ""),
+        ("\"interval\"", "\"interval\", \"timeout\""),
+        (
+            "\"handle\": 13",
+            "\"handle\": 13, \"flags\": [\"constant\"]",
+        ),
+        ("\"timeout\": 60", "\"timeout\": 61"),
+        (", \"timeout\": 60", ""),
     ] {
         assert!(LISTED.contains(from), "{from}");
         let held = ObservedTable::parse(&LISTED.replace(from, to)).unwrap();
         assert_ne!(Some(held), target, "{from} -> {to}");
     }
+}
+
+/// nft 1.1 lists the expressions of `typeof` and the flag `dynamic`, and a single flag without an array.
+#[test]
+fn the_notation_of_newer_versions_of_nft_means_the_same() {
+    let mut text = LISTED.to_owned();
+    for (from, to) in [
+        ("\"integer\"", "{\"typeof\": {\"ct\": {\"key\": \"id\"}}}"),
+        ("[\"timeout\"]", "[\"timeout\", \"dynamic\"]"),
+        ("[\"interval\"]", "\"interval\""),
+    ] {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    assert_eq!(ObservedTable::parse(&text).ok(), listed());
 }
 
 #[test]
