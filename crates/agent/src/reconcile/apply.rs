@@ -95,6 +95,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if steps.is_empty() {
             return;
         }
+        self.prepare_for(steps).await;
         self.claim(steps);
         let allowed = steps
             .get(..self.crash_point.allows(steps.len()))

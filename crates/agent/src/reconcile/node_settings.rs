@@ -8,15 +8,32 @@ use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError};
 use dataplane::ownership::SettingChange;
 use dataplane::sysctl::ConntrackTimeouts;
 use topology_core::model::Family;
+use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 
 use super::reconciler::Reconciler;
 use crate::agent_config::StrictArp;
 use crate::node_warning::Topic;
 
+/// The schedulers that hash the client's address.
+const HASHING: [Scheduler; 2] = [Scheduler::Mh, Scheduler::Sh];
+
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sets what differs. Returns the number of changes.
     pub(super) async fn prepare(&mut self) -> u64 {
+        self.hashes = self.has_hashing_scheduler();
+        self.set_node_settings().await
+    }
+
+    /// Sets what differs before the first virtual server with a hashing scheduler.
+    pub(super) async fn prepare_for(&mut self, steps: &[Step]) {
+        if !self.hashes && steps.iter().any(sets_hashing_scheduler) {
+            self.hashes = true;
+            self.set_node_settings().await;
+        }
+    }
+
+    async fn set_node_settings(&mut self) -> u64 {
         let needs = self.needs();
         let mut prepared = self.host.prepare(needs).await;
         match self.set_timeouts(&mut prepared).await {
@@ -36,15 +53,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         changed.len() as u64
     }
 
-    fn needs(&self) -> NodeNeeds {
-        let hashing = [Scheduler::Mh, Scheduler::Sh];
-        let is_hashing = |name: &str| hashing.iter().any(|scheduler| scheduler.name() == name);
+    /// Whether a virtual server has a scheduler that hashes, or requests one that the kernel may get.
+    fn has_hashing_scheduler(&self) -> bool {
+        let is_name = |name: &str| HASHING.iter().any(|scheduler| scheduler.name() == name);
         let mut servers = self.mirror.keys().filter_map(|key| self.mirror.get(key));
+        let missing = self.schedulers.missing();
+        HASHING.contains(&self.config.scheduler)
+            || HASHING.iter().any(|scheduler| missing.contains(scheduler))
+            || servers.any(|server| is_name(&server.scheduler))
+    }
+
+    fn needs(&self) -> NodeNeeds {
         let mut services = self.index.snapshot().services();
         NodeNeeds {
             announces_own: self.config.strict_arp == StrictArp::NoRepliesAndOwnSender,
-            hashes: hashing.contains(&self.config.scheduler)
-                || servers.any(|server| is_hashing(&server.scheduler)),
+            hashes: self.hashes,
             serves_v6: services.any(|service| {
                 let mut frontends = service.frontends.iter();
                 frontends.any(|frontend| Family::of(frontend.address) == Family::V6)
@@ -78,6 +101,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.timeouts = Some(timeouts);
         }
     }
+}
+
+fn sets_hashing_scheduler(step: &Step) -> bool {
+    let (Step::AddServer { scheduler, .. } | Step::EditServer { scheduler, .. }) = step else {
+        return false;
+    };
+    HASHING.contains(scheduler)
 }
 
 /// The timeouts that differ, as changes. A configured 0 keeps a timeout, as in the kernel.

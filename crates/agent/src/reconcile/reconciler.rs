@@ -72,6 +72,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
+    /// Whether the node's settings are those for schedulers that hash the client's address.
+    pub(super) hashes: bool,
     /// The timeouts of connections; `None` until they are read.
     pub(super) timeouts: Option<TimeoutsView>,
     /// Whether the last write of firewall marks failed.
@@ -155,6 +157,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
+            hashes: false,
             timeouts: None,
             marks_failed: false,
             forgetting: Forgetting::default(),

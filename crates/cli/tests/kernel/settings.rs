@@ -6,12 +6,8 @@ use crate::agent::Node;
 use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, Service, slice, web};
 
-const CIDRS: &[&str] = &[
-    "--service-cidr",
-    "10.96.0.0/12,fd00:10:96::/112",
-    "--check-period",
-    "1s",
-];
+const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
+const OFTEN: &str = "--check-period=1s";
 const UDP: &str = "net.netfilter.nf_conntrack_udp_timeout";
 
 /// A node with a Service of both families.
@@ -59,6 +55,7 @@ fn kp_to_01_timeouts_are_set_recorded_and_set_again_after_a_foreign_change() {
     let old = sysctl(UDP);
     let mut node = node(
         &[
+            OFTEN,
             "--ipvs-tcp-timeout=1m",
             "--ipvs-tcpfin-timeout=0",
             "--ipvs-udp-timeout=20s",
@@ -95,14 +92,16 @@ fn kp_to_01_timeouts_are_set_recorded_and_set_again_after_a_foreign_change() {
 }
 
 #[test]
-fn sloppy_tcp_is_set_once_a_service_has_a_hashing_scheduler() {
+fn sloppy_tcp_is_set_before_the_first_virtual_server_has_a_hashing_scheduler() {
     const SLOPPY: &str = "net.ipv4.vs.sloppy_tcp";
     let _lab = Lab::new();
-    let mut node = node(&[], "");
+    // No periodic check comes before the end of this test.
+    let mut node = node(&["--check-period=1h"], "");
     node.start();
     assert_eq!(sysctl(SLOPPY), "0");
     write_service(&node, "topology.ipvs-topo.io/scheduler: mh");
-    wait_until("sloppy_tcp", || sysctl(SLOPPY) == "1");
+    wait_until("the scheduler", || sh("ipvsadm -Sn").contains("-s mh"));
+    assert_eq!(sysctl(SLOPPY), "1");
     let line = format!("{SLOPPY} old 0 new 1");
     assert!(recorded(&node).contains(&line), "{:?}", recorded(&node));
 }
@@ -115,7 +114,7 @@ fn t02_settings_that_cannot_be_written_are_reported_once_each_and_the_node_serve
     let text = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n\
                 conntrack: {maxPerCore: 1000000}\n";
     fs::write(config.path(), text).unwrap();
-    let mut node = node(&["--config", config.path().to_str().unwrap()], "");
+    let mut node = node(&[OFTEN, "--config", config.path().to_str().unwrap()], "");
     node.start();
     // Only the first network namespace of a machine may write it.
     node.only_line("nf_conntrack_max: cannot set it to");

@@ -80,6 +80,8 @@ pub(super) struct World {
     pub(super) timeouts: IpvsTimeouts,
     /// What decided about sysctls last.
     pub(super) needs: Option<NodeNeeds>,
+    /// The number of times that sysctls were compared.
+    pub(super) preparations: usize,
 }
 
 /// The fault of a step.
@@ -576,7 +578,12 @@ impl Host for Shared {
     }
 
     async fn prepare(&mut self, needs: NodeNeeds) -> Prepared {
-        self.0.borrow_mut().needs = Some(needs);
+        let mut world = self.0.borrow_mut();
+        world.preparations += 1;
+        let before = world.needs.replace(needs);
+        if needs.hashes && !before.is_some_and(|needs| needs.hashes) {
+            world.journal.push("sloppy_tcp".to_owned());
+        }
         Prepared::default()
     }
 

@@ -54,6 +54,40 @@ fn warnings(agent: &Loop) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sloppy_tcp_comes_before_the_first_hashing_virtual_server_and_no_other_pass_compares_sysctls()
+ {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(vec![service("one", "10.96.0.10", TCP)]).await;
+    let ordered = |agent: &Loop| {
+        let journal = agent.journal();
+        let is_about = |line: &String| line == "sloppy_tcp" || line.contains("-s mh");
+        let lines: Vec<String> = journal.into_iter().filter(is_about).collect();
+        lines.join("; ")
+    };
+    assert_eq!(ordered(&agent), "");
+    agent.apply([asking("two", "10.96.0.11", "mh")]).await;
+    let added = |ip: &str| format!("ipvsadm -A -t {ip}:80 -s mh -b mh-fallback");
+    assert_eq!(
+        ordered(&agent),
+        format!("sloppy_tcp; {}", added("10.96.0.11"))
+    );
+    assert_eq!(agent.world().preparations, 2);
+    agent.apply([asking("three", "10.96.0.12", "mh")]).await;
+    agent.apply([service("four", "10.96.0.13", TCP)]).await;
+    assert_eq!(ordered(&agent), added("10.96.0.12"));
+    assert_eq!(agent.world().preparations, 2);
+    for (name, ip) in [("two", "10.96.0.11"), ("three", "10.96.0.12")] {
+        agent.apply([service(name, ip, TCP)]).await;
+    }
+    agent.check().await;
+    assert_eq!(agent.world().needs.map(|needs| needs.hashes), Some(false));
+    agent.apply([asking("one", "10.96.0.10", "mh")]).await;
+    let edited = "ipvsadm -E -t 10.96.0.10:80 -s mh -b mh-fallback";
+    assert_eq!(ordered(&agent), format!("sloppy_tcp; {edited}"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn d12_wrr_replaces_a_missing_scheduler_in_the_same_pass() {
     let shared = Shared::default();
     shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
