@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 /// The addresses that this node depends on in its network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeNetwork {
-    /// The next hops of the routes in the table `main`.
+    /// The next hops of the routes in all tables except `local`.
     pub gateways: BTreeSet<IpAddr>,
     /// The name servers in `/etc/resolv.conf`.
     pub resolvers: BTreeSet<IpAddr>,

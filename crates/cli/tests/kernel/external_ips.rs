@@ -131,10 +131,12 @@ fn pain_03_a_gateway_is_not_bound_as_an_external_ip_until_no_route_uses_it() {
     refused(OUTSIDER_V6);
     assert_eq!(attempt(None, &tcp(OUTSIDER_V4, 2222)), Ok(()));
 
-    sh(&format!("ip route add 198.51.100.0/24 via {LATER}"));
+    // Rules may lead to any table.
+    let paths = format!("nexthop via {OUTSIDER_V4} nexthop via {LATER}");
+    sh(&format!("ip route add 198.51.100.0/24 table 1000 {paths}"));
     world.write_service(&external(&[OUTSIDER_V4, LATER]));
     refused(LATER);
-    sh("ip route del 198.51.100.0/24");
+    sh("ip route del 198.51.100.0/24 table 1000");
     wait_until("the former gateway", || is_served(LATER));
     let both = counts(&[("near", 1), ("far", 1)]);
     assert_eq!(servers(None, &tcp(LATER, 80), 2), both);

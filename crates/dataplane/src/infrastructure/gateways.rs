@@ -18,12 +18,13 @@ use crate::routes::rtnl::{self, Rtnl};
 const GROUPS: [u32; 2] = [7, 11];
 /// Receive buffer for notifications. On overflow all routes are read again.
 const BUFFER: usize = 64 << 10;
-/// `RT_TABLE_MAIN`, which packets use without other rules.
-const TABLE_MAIN: u8 = 254;
-/// The place of `rtm_table` in `struct rtmsg`.
+/// `RT_TABLE_LOCAL`. The header has the numbers of tables below 256, and one of them for all others.
+const TABLE_LOCAL: u8 = 255;
+/// The places of `rtm_table` and `rtm_type` in `struct rtmsg`.
 const TABLE_OFFSET: usize = 4;
-/// `ENOENT`: the kernel creates the table `main` with its first route.
-const NO_TABLE: i32 = 2;
+const TYPE_OFFSET: usize = 7;
+/// `RTN_UNICAST`, the type of routes to a next hop.
+const UNICAST: u8 = 1;
 
 /// A change of the gateways.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,11 +63,8 @@ impl Gateways {
                 RouteNetlinkMessage::NewRoute(route) => Some(gateways(&route)),
                 _ => None,
             };
-            match self.rtnl.dump(&list(family), read).await {
-                Ok(listed) => found.extend(listed.into_iter().flatten()),
-                Err(error) if error.errno() == Some(NO_TABLE) => {}
-                Err(error) => return Err(error.into()),
-            }
+            let listed = self.rtnl.dump(&list(family), read).await?;
+            found.extend(listed.into_iter().flatten());
         }
         Ok(found)
     }
@@ -97,9 +95,7 @@ impl Gateways {
 fn news(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayNews> {
     let mut added = Vec::new();
     let mut is_uncertain = false;
-    // Most routes of a large node are of other tables, such as those of Services.
-    for message in messages.filter(|message| message.payload.get(TABLE_OFFSET) == Some(&TABLE_MAIN))
-    {
+    for message in messages.filter(|message| may_have_gateway(message.payload)) {
         match rtnl::parse(message) {
             Some(RouteNetlinkMessage::NewRoute(route)) => added.extend(gateways(&route)),
             Some(RouteNetlinkMessage::DelRoute(route)) => {
@@ -115,21 +111,25 @@ fn news(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayNews> 
     }
 }
 
-/// The request for the routes of the table `main`.
+/// Whether a route may have a gateway. Most routes of a large node are those of Services, which are local.
+fn may_have_gateway(payload: &[u8]) -> bool {
+    payload.get(TYPE_OFFSET) == Some(&UNICAST) && payload.get(TABLE_OFFSET) != Some(&TABLE_LOCAL)
+}
+
+/// The request for the routes of all tables. The kernel omits those of other types, so it sends none of Services.
 fn list(family: Family) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
         address_family: crate::routes::address_family(family),
-        table: TABLE_MAIN,
-        kind: RouteType::Unspec,
+        kind: RouteType::Unicast,
         ..RouteHeader::default()
     };
     RouteNetlinkMessage::GetRoute(message)
 }
 
-/// The next hops of a route of the table `main`, except link-local ones, which no Service can have.
+/// The next hops of a route, except link-local ones, which no Service can have.
 fn gateways(route: &RouteMessage) -> Vec<IpAddr> {
-    if route.header.table != TABLE_MAIN || route.header.kind != RouteType::Unicast {
+    if route.header.table == TABLE_LOCAL || route.header.kind != RouteType::Unicast {
         return Vec::new();
     }
     let paths = route
@@ -163,19 +163,49 @@ fn is_global(ip: &IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use netlink_packet_core::NetlinkSerializable as _;
     use netlink_packet_route::route::RouteNextHop;
+    use netlink_pipeline::Messages;
 
     use super::*;
 
+    /// `RT_TABLE_COMPAT`, which the header has for tables from 256 on.
+    const TABLE_COMPAT: u8 = 252;
+
+    /// A route of table 1000.
     fn route(attributes: Vec<RouteAttribute>) -> RouteMessage {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            table: TABLE_MAIN,
+            address_family: crate::routes::address_family(Family::V4),
+            table: TABLE_COMPAT,
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
         message.attributes = attributes;
+        message.attributes.push(RouteAttribute::Table(1000));
         message
+    }
+
+    /// A route of the table `local`, as that of a Service.
+    fn local(kind: RouteType, attributes: Vec<RouteAttribute>) -> RouteMessage {
+        let mut local = route(attributes);
+        (local.header.table, local.header.kind) = (TABLE_LOCAL, kind);
+        local
+    }
+
+    /// The news in a datagram with these notifications.
+    fn news_of(notifications: &[RouteNetlinkMessage]) -> Option<GatewayNews> {
+        let mut datagram = Vec::new();
+        for notification in notifications {
+            let mut payload = vec![0; notification.buffer_len()];
+            notification.serialize(&mut payload);
+            let length = u32::try_from(16 + payload.len()).unwrap();
+            datagram.extend(length.to_ne_bytes());
+            datagram.extend(notification.message_type().to_ne_bytes());
+            datagram.extend([0; 10]);
+            datagram.extend(payload);
+        }
+        news(&mut Messages::new(&datagram).filter_map(Result::ok))
     }
 
     fn via(text: &str) -> RouteAttribute {
@@ -202,11 +232,29 @@ mod tests {
     }
 
     #[test]
-    fn routes_of_other_tables_and_link_local_gateways_do_not_count() {
-        let mut other = route(vec![via("192.0.2.1")]);
-        other.header.table = 255;
-        assert_eq!(texts(&other), [""; 0]);
+    fn local_routes_and_link_local_gateways_do_not_count() {
+        let via_gateway = || vec![via("192.0.2.1")];
+        for kind in [RouteType::Local, RouteType::Unicast] {
+            assert_eq!(texts(&local(kind, via_gateway())), [""; 0]);
+        }
         assert_eq!(texts(&route(vec![via("fe80::1")])), [""; 0]);
         assert_eq!(texts(&route(vec![RouteAttribute::Oif(2)])), [""; 0]);
+    }
+
+    #[test]
+    fn notifications_of_any_table_with_a_gateway_are_news_and_those_of_services_are_none() {
+        use RouteNetlinkMessage::{DelRoute, NewRoute};
+        let service = || local(RouteType::Local, vec![RouteAttribute::Oif(1)]);
+        let with_gateway = || route(vec![via("192.0.2.1")]);
+        assert_eq!(news_of(&[NewRoute(service()), DelRoute(service())]), None);
+        assert_eq!(
+            news_of(&[DelRoute(with_gateway()), NewRoute(service())]),
+            Some(GatewayNews::Uncertain)
+        );
+        let added = vec!["192.0.2.1".parse().unwrap()];
+        assert_eq!(
+            news_of(&[DelRoute(with_gateway()), NewRoute(with_gateway())]),
+            Some(GatewayNews::Added(added))
+        );
     }
 }
