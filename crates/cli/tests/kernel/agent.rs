@@ -35,6 +35,17 @@ impl Node {
         self
     }
 
+    /// Runs the commands of `docs/install.md` that follow a text.
+    pub(crate) fn run_documented(&self, text: &str) {
+        const DOCUMENT: &str = include_str!("../../../../docs/install.md");
+        let (_, rest) = DOCUMENT.split_once(text).unwrap();
+        let block = rest.split("```").nth(1).unwrap();
+        let block = block.strip_prefix("sh\n# on every node\n").unwrap();
+        let state = self.state();
+        let block = block.replace("/run/ipvs-topo", state.to_str().unwrap());
+        sh(&format!("set -eu\n{block}"));
+    }
+
     /// Writes a file of the cluster as an editor does: writes a temporary file and renames it.
     pub(crate) fn write(&self, file: &str, text: &str) {
         let aside = self.path(".aside");

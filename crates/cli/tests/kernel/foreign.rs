@@ -98,19 +98,6 @@ fn adopt_takes_over_only_virtual_servers_of_the_cluster() {
     wait_kernel(&both);
 }
 
-/// Removes ipvs-topo from a node with the commands of `docs/install.md`.
-fn leave(node: &Node) {
-    const DOCUMENT: &str = include_str!("../../../../docs/install.md");
-    let (_, rest) = DOCUMENT
-        .split_once("you remove the tables with these commands:")
-        .unwrap();
-    let block = rest.split("```").nth(1).unwrap();
-    let block = block.strip_prefix("sh\n# on every node\n").unwrap();
-    let state = node.state();
-    let block = block.replace("/run/ipvs-topo", state.to_str().unwrap());
-    sh(&format!("set -eu\n{block}"));
-}
-
 #[test]
 fn the_documented_removal_of_ipvs_topo_leaves_foreign_objects() {
     const FOREIGN: &str = "-A -t 10.96.0.99:80 -s rr";
@@ -136,7 +123,7 @@ fn the_documented_removal_of_ipvs_topo_leaves_foreign_objects() {
         FOREIGN,
     ]);
     node.stop();
-    leave(&node);
+    node.run_documented("you remove the tables with these commands");
     assert_eq!(kernel(), [FOREIGN]);
     assert_eq!(sh("nft list tables"), "table ip theirs\n");
     assert!(sh("ip route show table local").contains("local 192.0.2.9 "));

@@ -49,7 +49,7 @@ fn recorded(node: &Node) -> Vec<String> {
 }
 
 #[test]
-fn kp_to_01_timeouts_are_set_recorded_and_set_again_after_a_foreign_change() {
+fn kp_to_01_timeouts_are_set_recorded_set_again_after_a_foreign_change_and_restored() {
     let _lab = Lab::new();
     sh("modprobe ip_vs; ipvsadm --set 900 120 300");
     let old = sysctl(UDP);
@@ -89,6 +89,10 @@ fn kp_to_01_timeouts_are_set_recorded_and_set_again_after_a_foreign_change() {
     node.start();
     assert_eq!(recorded(&node), before, "what is set needs no record");
     assert!(!node.log().contains("->"), "{}", node.log());
+
+    node.stop();
+    node.run_documented("you restore them with these commands");
+    assert_eq!((&*timeouts(), sysctl(UDP)), ("900 120 300", old));
 }
 
 #[test]

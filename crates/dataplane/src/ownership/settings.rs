@@ -211,4 +211,62 @@ mod tests {
         record.save(&change("b", "0", "1"), &never).unwrap();
         assert_eq!(open(&missing, "b").1.len(), 2);
     }
+
+    /// Runs the documented commands. The values of sysctls are in files of `directory`. Returns the calls of `ipvsadm`.
+    fn restore(directory: &Path) -> String {
+        const DOCUMENT: &str = include_str!("../../../../docs/install.md");
+        const PROGRAMS: &str = "set -eu
+            sysctl() {
+                case $1 in
+                -n) cat \"$values/$2\" ;;
+                -w) echo \"${2#*=}\" >\"$values/${2%%=*}\" ;;
+                esac
+            }
+            ipvsadm() { echo \"$*\"; }
+            values=$1
+            ";
+        let (_, rest) = DOCUMENT
+            .split_once("restore them with these commands")
+            .unwrap();
+        let commands = rest.split("```").nth(1).unwrap();
+        let commands = commands.strip_prefix("sh\n").unwrap();
+        let file = directory.join(FILE);
+        let commands = commands.replace("/run/ipvs-topo/settings", file.to_str().unwrap());
+        let script = format!("{PROGRAMS}{commands}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, "sh"]).arg(directory);
+        let done = shell.output().unwrap();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && errors.is_empty(), "{errors}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    #[test]
+    fn the_documented_commands_restore_what_still_has_the_agents_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let never = CrashPoint::new(None);
+        let (mut record, _) = open(directory.path(), "b");
+        for (name, old, new) in [
+            ("net.ours", "0", "1"),
+            ("net.theirs", "5", "7"),
+            ("net.ours", "3", "2"),
+            ("ipvs.tcp_timeout", "900", "60"),
+            ("ipvs.tcpfin_timeout", "120", "30"),
+            ("ipvs.udp_timeout", "300", "20"),
+        ] {
+            record.save(&change(name, old, new), &never).unwrap();
+        }
+        let file = directory.path().join(FILE);
+        let torn = std::fs::read_to_string(&file).unwrap() + "net.theirs old 5 new 9";
+        std::fs::write(file, torn).unwrap();
+        let value = |name: &str| directory.path().join(name);
+        std::fs::write(value("net.ours"), "2\n").unwrap();
+        std::fs::write(value("net.theirs"), "9\n").unwrap();
+        let printed = restore(directory.path());
+        let mut calls: Vec<&str> = printed.lines().collect();
+        calls.sort_unstable();
+        assert_eq!(calls, ["--set 0 0 300", "--set 0 120 0", "--set 900 0 0"]);
+        let read = |name: &str| std::fs::read_to_string(value(name)).unwrap();
+        assert_eq!((&*read("net.ours"), &*read("net.theirs")), ("0\n", "9\n"));
+    }
 }
