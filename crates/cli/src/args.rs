@@ -16,6 +16,7 @@ pub mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cluster::ServiceSelection;
 use cluster::api::{NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use telemetry::log::LogFormat;
@@ -191,6 +192,7 @@ impl AgentArgs {
                 ListTrust::Believe => Relists::Believe,
             },
             allowed: self.service.allow_lists.get(),
+            services: ServiceSelection::Proxied,
             clock: Clock::system(),
         }
     }

@@ -8,6 +8,7 @@ use agent_api::describe;
 use agent_api::explain::ExplainInput;
 use agent_api::scope::{self, Scope};
 use agent_api::view::{NodeView, NotProgrammedView, WarningView};
+use cluster::ServiceSelection;
 use cluster::source::{Loaded, Options};
 use topology_core::model::{Family, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -108,6 +109,7 @@ impl Offline {
             service_cidrs: args.service_cidr.clone(),
             now: Some(now),
             allowed: args.allow_lists.get(),
+            services: ServiceSelection::Proxied,
             mark_mask: args.fwmark_mask,
             marks,
         };

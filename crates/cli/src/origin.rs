@@ -62,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// Watches the cluster. Files use only the allow lists of `options`.
+    /// Watches the cluster. Of `options`, files use what Services may use, and which Services to read.
     ///
     /// # Errors
     /// The path does not exist, or the server or the credentials are unknown.
@@ -70,7 +70,7 @@ impl Origin {
         match self {
             Self::Files(path) => {
                 source::check(path).map_err(Failure::input)?;
-                source::watch(path, options.allowed).map_err(Failure::input)
+                source::watch(path, options).map_err(Failure::input)
             }
             Self::Api(access) => api::watch(access, options).map_err(Failure::input),
         }

@@ -22,6 +22,7 @@ mod node_map;
 mod policy;
 mod ports;
 mod quantity;
+mod reached;
 mod report;
 mod service;
 mod service_cidr;
@@ -33,12 +34,12 @@ mod captured;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::AllowLists;
 use crate::clock::Clock;
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::source::Aliases;
 use crate::warning::{Subject, Warning};
+use crate::{AllowLists, ServiceSelection};
 use crd::MAP;
 use object_tree::Node;
 
@@ -55,15 +56,17 @@ pub(crate) struct Context {
     /// Which labels of the other Nodes to keep; `None` keeps all labels.
     pub(crate) others: Option<OtherNodes>,
     pub(crate) allowed: AllowLists,
+    pub(crate) services: ServiceSelection,
     /// Limits what the aliases of all files expand to.
     pub(crate) aliases: Aliases,
 }
 
 impl Context {
-    pub(crate) fn new(clock: Clock, allowed: AllowLists) -> Self {
+    pub(crate) fn new(clock: Clock, allowed: AllowLists, services: ServiceSelection) -> Self {
         Self {
             clock,
             allowed,
+            services,
             ..Self::default()
         }
     }
@@ -168,6 +171,7 @@ fn of_kind(
         clock,
         others,
         allowed,
+        services,
         aliases: _,
     } = context;
     let others = others.as_ref();
@@ -178,7 +182,7 @@ fn of_kind(
             Ok(Some(Object::Node(node)))
         }
         Kind::Service => {
-            let converted = service::convert(root, &key, allowed, interner, report);
+            let converted = service::convert(root, &key, allowed, *services, interner, report);
             converted.map(|service| {
                 service.map(|mut service| {
                     if let Some(keys) = &allowed.annotation_keys {
@@ -188,7 +192,7 @@ fn of_kind(
                 })
             })
         }
-        Kind::EndpointSlice => endpoint_slice::convert(root, &key, interner, report)
+        Kind::EndpointSlice => endpoint_slice::convert(root, &key, *services, interner, report)
             .map(|it| it.map(Object::EndpointSlice)),
         Kind::ServiceCidr => Ok(service_cidr::convert(root, &key, report).map(Object::ServiceCidr)),
         Kind::ClusterTopologyPolicy | Kind::TopologyPolicy => {

@@ -37,5 +37,7 @@ pub mod warning;
 mod allow_lists;
 mod convert;
 mod intern;
+mod service_selection;
 
 pub use allow_lists::AllowLists;
+pub use service_selection::ServiceSelection;

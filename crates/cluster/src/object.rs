@@ -133,7 +133,7 @@ pub struct Namespace {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Object {
     Node(Node),
-    /// Has at least one cluster IP.
+    /// Has at least one cluster IP, unless all Services are read.
     Service(Service),
     /// Holds endpoints of one Service and one address family.
     EndpointSlice(EndpointSlice),

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use topology_core::model::IpNetwork;
 use topology_core::snapshot::{MarkMask, MarkedPort, Snapshot};
 
-use crate::AllowLists;
 use crate::claims;
 use crate::clock::Clock;
 use crate::convert::Context;
@@ -34,6 +33,7 @@ use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
 use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
+use crate::{AllowLists, ServiceSelection};
 
 pub(crate) use aliases::Aliases;
 use catalog::{Catalog, Files};
@@ -65,6 +65,8 @@ pub struct Options {
     pub now: Option<i64>,
     /// What Services may use.
     pub allowed: AllowLists,
+    /// The Services to read.
+    pub services: ServiceSelection,
     /// The bits of firewall marks.
     pub mark_mask: MarkMask,
     /// Firewall marks that an agent allocated.
@@ -81,7 +83,7 @@ impl Options {
     }
 
     fn context(&self) -> Context {
-        Context::new(Clock::at(self.now), self.allowed.clone())
+        Context::new(Clock::at(self.now), self.allowed.clone(), self.services)
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use cluster::ServiceSelection;
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
 use topology_core::hints::HintMode;
@@ -233,4 +234,83 @@ fn the_hint_mode_of_a_service_is_read() {
     assert_eq!(read(mode, zone), HintMode::Auto);
     let older = "service.kubernetes.io/topology-aware-hints: auto";
     assert_eq!(read(older, ""), HintMode::Auto);
+}
+
+/// Reads these objects of the namespace `shop` for DNS.
+fn all_services(objects: &[&str]) -> Loaded {
+    let options = Options {
+        services: ServiceSelection::All,
+        ..Options::default()
+    };
+    let text = objects.join("\n---\n");
+    read_text("a.yaml", text.as_bytes(), &options).unwrap()
+}
+
+const HEADLESS_SLICE: &str = "
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: cart-1
+  namespace: shop
+  labels: {kubernetes.io/service-name: cart, service.kubernetes.io/headless: ''}
+addressType: IPv4
+ports: []
+endpoints: [{addresses: [10.244.1.1], hostname: cart-0}, {addresses: [10.244.2.1]}]";
+
+#[test]
+fn dns_reads_headless_services_and_other_names_with_their_policies_and_hostnames() {
+    let service = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: shop, annotations: \
+             {{topology.ipvs-topo.io/keys: node}}, labels: {{service.kubernetes.io/service-proxy-name: other}}}}\n\
+             spec: {{{spec}}}"
+        )
+    };
+    let headless = service("cart", "clusterIP: None, publishNotReadyAddresses: true");
+    let alias = service("shop", "type: ExternalName, externalName: example.com");
+    let virtual_ip = service(
+        "web",
+        "clusterIP: 10.96.0.1, publishNotReadyAddresses: true, ports: [{port: 80}]",
+    );
+    let loaded = all_services(&[&headless, &alias, &virtual_ip, HEADLESS_SLICE]);
+    assert_eq!(loaded.warnings, []);
+    assert!(loaded.ignored.is_empty());
+    let find = |name| {
+        loaded
+            .snapshot
+            .service(&ObjectName::new("shop", name))
+            .unwrap()
+    };
+    let cart = find("cart");
+    assert!(cart.is_headless() && cart.policy.is_some() && cart.publish_not_ready_addresses);
+    let alias = find("shop");
+    assert!(!alias.is_headless());
+    assert_eq!(alias.external_name.as_deref(), Some("example.com"));
+    let web = find("web");
+    assert!(!web.is_headless() && !web.publish_not_ready_addresses);
+    let [slice] = loaded.snapshot.slices(&cart.name) else {
+        panic!("one slice");
+    };
+    assert_eq!(slice.endpoints.len(), 2);
+    let hostnames: Vec<_> = slice.hostnames.values().map(|name| &**name).collect();
+    assert_eq!(hostnames, ["cart-0"]);
+}
+
+#[test]
+fn without_dns_the_slices_of_headless_services_stay_ignored() {
+    let text = HEADLESS_SLICE.replace(", service.kubernetes.io/headless: ''", "");
+    for (text, slices) in [(HEADLESS_SLICE, 0), (&text, 1)] {
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let found = loaded.snapshot.slices(&ObjectName::new("shop", "cart"));
+        assert_eq!(found.len(), slices);
+        assert!(found.iter().all(|slice| slice.hostnames.is_empty()));
+    }
+}
+
+#[test]
+fn a_service_that_waits_for_its_cluster_ip_is_ignored_by_dns_too() {
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}\nspec: {ports: [{port: 80}]}";
+    let loaded = all_services(&[service]);
+    let reasons: Vec<_> = loaded.ignored.values().collect();
+    assert_eq!(reasons, [&Ignored::NoClusterIp]);
 }

@@ -29,6 +29,7 @@
 //!     family: Family::V4,
 //!     ports: Vec::new(),
 //!     endpoints: vec![endpoint],
+//!     hostnames: Default::default(),
 //! };
 //!
 //! let mut slices = [slice];

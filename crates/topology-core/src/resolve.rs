@@ -12,6 +12,7 @@ mod decision;
 mod demand;
 mod drains;
 mod finding;
+mod headless;
 mod infrastructure;
 mod other_use;
 mod port_view;
@@ -45,6 +46,7 @@ use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
 pub use finding::{Finding, FindingKind, Precedence};
+pub use headless::resolve_headless;
 pub use infrastructure::{AddressUse, Infrastructure, NodeInfrastructure};
 pub use reason::Reason;
 pub use record::{Fact, StageRecord};

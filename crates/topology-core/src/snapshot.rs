@@ -24,8 +24,8 @@ use claims::FrontendClaims;
 pub use claims::FrontendKey;
 pub use firewall_marks::{DEFAULT_MARK_MASK, MarkMask, MarkedPort};
 use firewall_marks::{FirewallMarks, marked_ports};
-pub use marks::Dirty;
 use marks::Marks;
+pub use marks::{Changes, Dirty};
 use presence::Presence;
 use tally::LabelTallies;
 pub(crate) use tally::{LabelTally, NodeTotals};
@@ -277,6 +277,16 @@ impl Snapshot {
         self.services
             .values()
             .filter_map(|entry| entry.service.as_deref())
+    }
+
+    /// Whether a Service is in the namespace.
+    pub fn has_services_in(&self, namespace: &str) -> bool {
+        let first = ObjectName::new(namespace, "");
+        let mut entries = self.services.range(first..);
+        let mut of_namespace = entries
+            .by_ref()
+            .take_while(|(name, _)| &*name.namespace == namespace);
+        of_namespace.any(|(_, entry)| entry.service.is_some())
     }
 
     /// The slices of a Service, by name.

@@ -1,6 +1,6 @@
 //! Turns a description into what topology-core decides on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -136,6 +136,7 @@ fn slice(at: usize, service: &Service, address: IpAddr, entry: &EndpointEntry) -
             terminating: false,
             hints: None,
         }],
+        hostnames: BTreeMap::default(),
     }
 }
 

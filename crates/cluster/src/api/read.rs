@@ -60,6 +60,7 @@ pub fn read(
         access,
         WatchOptions {
             allowed: options.allowed.clone(),
+            services: options.services,
             ..WatchOptions::default()
         },
     )?;

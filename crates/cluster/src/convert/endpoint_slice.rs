@@ -1,5 +1,7 @@
 //! Converts `discovery.k8s.io` `EndpointSlice` (KP-IN-14 to 16).
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use super::address;
 use super::meta;
 use super::ports;
 use super::report::Report;
+use crate::ServiceSelection;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
@@ -21,14 +24,12 @@ const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
+    services: ServiceSelection,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Result<Option<EndpointSlice>, Ignored> {
-    if meta::has_label(root, meta::LABEL_PROXY_NAME) {
-        return Err(Ignored::OtherProxy);
-    }
-    if meta::has_label(root, meta::LABEL_HEADLESS) {
-        return Err(Ignored::Headless);
+    if services == ServiceSelection::Proxied {
+        ours(root)?;
     }
     let Some(family) = family(root, report)? else {
         return Ok(None);
@@ -52,7 +53,22 @@ pub(crate) fn convert(
         family,
         ports: slice_ports(root, interner, report),
         endpoints: endpoints(root, family, interner, report),
+        hostnames: match services {
+            ServiceSelection::Proxied => BTreeMap::default(),
+            ServiceSelection::All => hostnames(root, interner, report),
+        },
     }))
+}
+
+/// Fails if no node proxy serves the slice (KP-IN-02).
+fn ours(root: &Field<'_>) -> Result<(), Ignored> {
+    if meta::has_label(root, meta::LABEL_PROXY_NAME) {
+        return Err(Ignored::OtherProxy);
+    }
+    if meta::has_label(root, meta::LABEL_HEADLESS) {
+        return Err(Ignored::Headless);
+    }
+    Ok(())
 }
 
 fn family(root: &Field<'_>, report: &mut Report) -> Result<Option<Family>, Ignored> {
@@ -174,11 +190,7 @@ fn endpoint(
 
 /// The endpoint's first address. Further addresses are alternatives of the same pod, and every
 /// proxy uses the first (KP-IN-14).
-fn first_address(
-    entry: &Field<'_>,
-    family: Family,
-    report: &mut Report,
-) -> Option<std::net::IpAddr> {
+fn first_address(entry: &Field<'_>, family: Family, report: &mut Report) -> Option<IpAddr> {
     let listed = entry.get("addresses");
     let mut items = listed.items(report);
     let Some(first) = items.next() else {
@@ -255,4 +267,25 @@ fn hints(entry: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Opt
         nodes: names("forNodes"),
     };
     (!hints.zones.is_empty() || !hints.nodes.is_empty()).then(|| Box::new(hints))
+}
+
+/// `hostname` of the endpoints that have one. Bad addresses are reported with the endpoints.
+fn hostnames(
+    root: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> BTreeMap<IpAddr, Arc<str>> {
+    let listed = root.get("endpoints");
+    let mut found = BTreeMap::new();
+    for entry in listed.items(report) {
+        let addresses = entry.get("addresses");
+        let first = addresses.items(report).next();
+        let address = first.and_then(|first| first.text(report)?.parse().ok());
+        let field = entry.get("hostname");
+        let hostname = field.name(report).filter(|name| !name.is_empty());
+        if let (Some(address), Some(hostname)) = (address, hostname) {
+            found.insert(address, interner.text(hostname));
+        }
+    }
+    found
 }

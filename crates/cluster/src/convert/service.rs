@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use topology_core::hints::HintMode;
-use topology_core::model::{Service, ServicePort, TrafficPolicy};
+use topology_core::model::{Frontend, Service, ServicePort, TrafficPolicy, Unprogrammed};
 use topology_core::policy::AnnotationChoice;
 
 use super::external_ips::{self, ExternalIps};
 use super::policy::{self, Asking};
+use super::reached::Reached;
 use super::report::Report;
 use super::{address, frontends, meta, ports};
-use crate::AllowLists;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
+use crate::{AllowLists, ServiceSelection};
 use object_tree::Field;
 
 /// The annotations that ask for Topology Aware Hints. If a Service has both, the older
@@ -32,6 +33,7 @@ pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
     allowed: &AllowLists,
+    services: ServiceSelection,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Result<Option<Service>, Ignored> {
@@ -44,14 +46,17 @@ pub(crate) fn convert(
         );
         return Ok(None);
     }
-    ours(root, &spec, report)?;
-    let cluster_ips = cluster_ips(&spec, report);
-    let service_ports = service_ports(&spec, interner, report);
-    if cluster_ips.is_empty() || service_ports.is_empty() {
+    let reached = Reached::of(root, &spec, services, report)?;
+    let service_ports = service_ports(&spec, reached, interner, report);
+    let addresses = match reached {
+        Reached::AtClusterIps => {
+            cluster_addresses(root, &spec, &service_ports, allowed, interner, report)
+        }
+        Reached::AtEndpoints | Reached::ByOtherName => Some(Addresses::default()),
+    };
+    let Some(Addresses { frontends, refused }) = addresses else {
         return Ok(None);
-    }
-    let ExternalIps { served, refused } =
-        external_ips::convert(&spec, &cluster_ips, &allowed.external_ips, interner, report);
+    };
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
     let Asking {
         asked,
@@ -69,7 +74,7 @@ pub(crate) fn convert(
         name: key.name.clone(),
         labels: labels.into_iter().collect(),
         created: meta::created(root, report),
-        frontends: frontends::frontends(root, &cluster_ips, &service_ports, served, report),
+        frontends,
         ports: service_ports,
         session_affinity: session_affinity(&spec, report),
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
@@ -81,6 +86,8 @@ pub(crate) fn convert(
         topology_keys: topology_keys.map(|policy| interner.policy(policy)),
         faults,
         hint_mode: hint_mode(root, &spec, report),
+        external_name: external_name(&spec, reached, interner, report),
+        publish_not_ready_addresses: publishes_not_ready(&spec, reached, report),
         unprogrammed: refused,
     }))
 }
@@ -109,42 +116,52 @@ fn traffic_distribution<'a>(field: &Field<'a>, report: &mut Report) -> Option<&'
     Some(value)
 }
 
-/// Fails if no node proxy serves the Service (KP-IN-01, KP-IN-07).
-fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), Ignored> {
-    if meta::has_label(root, meta::LABEL_PROXY_NAME) {
-        return Err(Ignored::OtherProxy);
+/// The addresses of a Service.
+#[derive(Default)]
+struct Addresses {
+    frontends: Vec<Frontend>,
+    /// Those that are not programmed.
+    refused: Vec<Unprogrammed>,
+}
+
+/// `None` without a usable cluster IP or port.
+fn cluster_addresses(
+    root: &Field<'_>,
+    spec: &Field<'_>,
+    ports: &[ServicePort],
+    allowed: &AllowLists,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Addresses> {
+    let cluster_ips = cluster_ips(spec, report);
+    if cluster_ips.is_empty() || ports.is_empty() {
+        return None;
     }
-    if spec.get("type").text(report) == Some("ExternalName") {
-        policy::warn_not_served(root, Ignored::ExternalName, report);
-        return Err(Ignored::ExternalName);
+    let ExternalIps { served, refused } =
+        external_ips::convert(spec, &cluster_ips, &allowed.external_ips, interner, report);
+    Some(Addresses {
+        frontends: frontends::frontends(root, &cluster_ips, ports, served, report),
+        refused,
+    })
+}
+
+fn external_name(
+    spec: &Field<'_>,
+    reached: Reached,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Arc<str>> {
+    if reached != Reached::ByOtherName {
+        return None;
     }
-    let cluster_ip = spec.get("clusterIP").text(report).unwrap_or_default();
-    if cluster_ip == "None" || meta::has_label(root, meta::LABEL_HEADLESS) {
-        policy::warn_not_served(root, Ignored::Headless, report);
-        return Err(Ignored::Headless);
-    }
-    let several = spec.get("clusterIPs");
-    if cluster_ip.is_empty() && !several.is_present() {
-        let field = spec.get("clusterIP");
-        let message = "no cluster IP; in a file it is required, because no API server allocates it";
-        report.warn(
-            &field,
-            message,
-            "add `clusterIP: <address>`, or None for a headless Service",
-        );
-        return Err(Ignored::NoClusterIp);
-    }
-    match several
-        .items(report)
-        .next()
-        .and_then(|first| first.text(report))
-    {
-        Some("None") => {
-            policy::warn_not_served(root, Ignored::Headless, report);
-            Err(Ignored::Headless)
-        }
-        _ => Ok(()),
-    }
+    let name = spec.get("externalName").text(report).unwrap_or_default();
+    Some(interner.text(name))
+}
+
+/// Only headless Services use the field.
+fn publishes_not_ready(spec: &Field<'_>, reached: Reached, report: &mut Report) -> bool {
+    let field = spec.get("publishNotReadyAddresses");
+    reached == Reached::AtEndpoints && field.boolean(report).unwrap_or(false)
 }
 
 /// The cluster IPs, at most one of each family, the primary first (KP-IN-09).
@@ -189,12 +206,17 @@ fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     found
 }
 
+/// The ports, which only a Service with cluster IPs must have.
 fn service_ports(
     spec: &Field<'_>,
+    reached: Reached,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Vec<ServicePort> {
     let listed = spec.get("ports");
+    if reached != Reached::AtClusterIps && !listed.is_present() {
+        return Vec::new();
+    }
     let mut found: Vec<ServicePort> = Vec::new();
     // A Service may have thousands of ports: hash sets avoid comparing each port with all others.
     let (mut names, mut numbers) = (FxHashSet::default(), FxHashSet::default());

@@ -12,8 +12,7 @@ use tokio::sync::mpsc as async_mpsc;
 
 use super::ReadError;
 use super::place::SourcePath;
-use crate::AllowLists;
-use crate::api::SyncStatus;
+use crate::api::{SyncStatus, WatchOptions};
 use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::Batch;
@@ -42,9 +41,12 @@ pub struct Watch {
 ///
 /// Fails only if the operating system cannot report changes.
 ///
-/// `allowed` is what Services may use.
-pub fn watch(path: &Path, allowed: AllowLists) -> Result<Watch, ReadError> {
-    let context = Context::new(Clock::system(), allowed);
+/// Of `options`, files use what Services may use, and which Services to read.
+pub fn watch(path: &Path, options: impl Into<WatchOptions>) -> Result<Watch, ReadError> {
+    let WatchOptions {
+        allowed, services, ..
+    } = options.into();
+    let context = Context::new(Clock::system(), allowed, services);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();
     let thread = thread::Builder::new().name("cluster-files".to_owned());

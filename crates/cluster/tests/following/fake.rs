@@ -17,7 +17,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{NodeSource, ResourceStatus, SyncStatus, follow};
+use cluster::api::{NodeSource, ResourceStatus, SyncStatus, WatchOptions, follow};
 use cluster::event::{Batch, Completeness};
 use cluster::index::Index;
 use hyper::body::Frame;
@@ -174,7 +174,7 @@ impl Fake {
         time: Duration,
         mut meanwhile: impl FnMut(u64, &mut Followed),
     ) {
-        let (mut watch, feed) = follow(self.connection(), followed.nodes.clone());
+        let (mut watch, feed) = follow(self.connection(), followed.options.clone());
         let status = watch.sync_status().unwrap().clone();
         let receive = async {
             let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -207,7 +207,7 @@ pub(crate) struct Followed {
     /// When each batch arrived, in milliseconds since `started`.
     pub(crate) arrived: Vec<u128>,
     started: Instant,
-    nodes: NodeSource,
+    pub(crate) options: WatchOptions,
     status: Option<SyncStatus>,
 }
 
@@ -218,7 +218,7 @@ impl Followed {
             batches: Vec::new(),
             arrived: Vec::new(),
             started: Instant::now(),
-            nodes: NodeSource::Nodes { own: "n1".into() },
+            options: NodeSource::Nodes { own: "n1".into() }.into(),
             status: None,
         }
     }
@@ -226,7 +226,7 @@ impl Followed {
     /// Follows from the Node `own`, with the map for the other Nodes.
     pub(crate) fn mapped(own: &str) -> Self {
         Self {
-            nodes: NodeSource::Map { own: own.into() },
+            options: NodeSource::Map { own: own.into() }.into(),
             ..Self::new()
         }
     }

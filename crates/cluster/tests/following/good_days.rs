@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cluster::ServiceSelection;
 use cluster::api::Phase;
 use serde_json::json;
 use tokio::time::sleep;
@@ -276,5 +277,27 @@ async fn a_kind_whose_definition_is_new_makes_no_warning_unless_that_lasts() {
         .await;
         assert_eq!(followed.is_whole(), !lasts);
         assert_eq!(followed.index.warnings().count(), usize::from(lasts));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn headless_services_are_requested_only_for_a_consumer_of_all_services() {
+    for (services, count) in [(ServiceSelection::Proxied, 0), (ServiceSelection::All, 1)] {
+        let fake = Fake::new();
+        let headless = json!({
+            "metadata": {"name": "cart", "namespace": "shop"},
+            "spec": {"clusterIP": "None"},
+        });
+        fake.add(SERVICES, headless);
+        let mut followed = Followed::new();
+        followed.options.services = services;
+        fake.follow_with(&mut followed, MINUTE, |_, _| {}).await;
+        assert_eq!(followed.services().len(), count);
+        for collection in [SERVICES, SLICES] {
+            let requests = fake.requests(collection);
+            let mut requests = requests.iter();
+            let is_selected = requests.any(|request| request.contains("labelSelector=%21"));
+            assert_eq!(is_selected, services == ServiceSelection::Proxied);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! EndpointSlices and their endpoints.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct EndpointSlice {
     pub ports: Vec<SlicePort>,
     /// `endpoints`.
     pub endpoints: Vec<Endpoint>,
+    /// `hostname` of the endpoints that have one, by address. Empty where nobody asks for names.
+    pub hostnames: BTreeMap<IpAddr, Arc<str>>,
 }
 
 /// A port of an EndpointSlice, with the target port already resolved.

@@ -7,7 +7,8 @@ use super::{Frontend, IpNetwork, Labels, ObjectName, ServicePort};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
-/// A Service with a cluster IP.
+/// A Service. One without frontends has no cluster IP: clients get the addresses of its endpoints, or another name, from
+/// DNS. No virtual server is for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Service {
     /// `metadata.namespace` and `metadata.name`.
@@ -42,6 +43,10 @@ pub struct Service {
     pub faults: Faults,
     /// The hints that it requests from the controller that writes its EndpointSlices.
     pub hint_mode: HintMode,
+    /// `spec.externalName`, if the type is `ExternalName`: DNS answers with this name.
+    pub external_name: Option<Arc<str>>,
+    /// `spec.publishNotReadyAddresses`: DNS answers with endpoints that are not ready, too.
+    pub publish_not_ready_addresses: bool,
     /// Parts of the Service that are not programmed.
     pub unprogrammed: Vec<Unprogrammed>,
 }
@@ -83,8 +88,15 @@ impl Service {
             topology_keys: None,
             faults: Faults::default(),
             hint_mode: HintMode::Nothing,
+            external_name: None,
+            publish_not_ready_addresses: false,
             unprogrammed: Vec::new(),
         }
+    }
+
+    /// Whether clients get the addresses of its endpoints from DNS.
+    pub fn is_headless(&self) -> bool {
+        self.frontends.is_empty() && self.external_name.is_none()
     }
 
     /// Whether a frontend serves clients outside of the cluster (KP-TP-01).

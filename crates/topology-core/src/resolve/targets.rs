@@ -106,6 +106,7 @@ mod tests {
             family: if v6 { Family::V6 } else { Family::V4 },
             ports: ports.iter().map(port).collect(),
             endpoints: Vec::new(),
+            hostnames: std::collections::BTreeMap::default(),
         }
     }
 

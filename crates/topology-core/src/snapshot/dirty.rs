@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::deciders::Deciders;
-use super::marks::{Dirty, Marks, NodeChange};
+use super::marks::{Changes, Dirty, Marks, NodeChange};
 use super::{ServiceAndSlices, Snapshot, api_servers, drained};
 use crate::model::{Endpoint, Service};
 use crate::policy::ZONE;
@@ -15,6 +15,16 @@ impl Snapshot {
     pub fn take_dirty(&mut self, me: &str) -> Dirty {
         let marks = std::mem::take(&mut self.marks);
         marks.dirty(self, me)
+    }
+
+    /// Takes the changes since the last call, of either method, for all nodes.
+    pub fn take_changes(&mut self) -> Changes {
+        let marks = std::mem::take(&mut self.marks);
+        let is_wide = marks.any_level || !marks.levels.is_empty();
+        Changes {
+            services: marks.services,
+            nodes: is_wide || !marks.nodes.is_empty() || !marks.drains.is_empty(),
+        }
     }
 }
 

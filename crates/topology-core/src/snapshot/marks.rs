@@ -22,6 +22,15 @@ impl Dirty {
     }
 }
 
+/// What changed, for a caller that resolves for any node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Services that changed, with their slices and policies, including removed Services.
+    pub services: BTreeSet<ObjectName>,
+    /// Whether Nodes or drains changed, which may affect every Service.
+    pub nodes: bool,
+}
+
 /// Recorded changes. Their effect is computed on demand.
 #[derive(Debug, Default)]
 pub(super) struct Marks {

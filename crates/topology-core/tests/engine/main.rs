@@ -7,6 +7,7 @@ mod dirty;
 #[cfg(test)]
 mod frontends;
 #[cfg(test)]
+mod headless;
 mod health_check;
 #[cfg(test)]
 mod infrastructure;

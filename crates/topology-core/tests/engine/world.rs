@@ -1,5 +1,6 @@
 //! Helpers to build small clusters.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -79,6 +80,8 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         labels: Labels::default(),
         topology_keys: None,
         hint_mode: HintMode::Nothing,
+        external_name: None,
+        publish_not_ready_addresses: false,
         unprogrammed: Vec::new(),
     }
 }
@@ -109,6 +112,7 @@ pub(crate) fn slice(
         family: Family::V4,
         ports: vec![slice_port("http", Protocol::Tcp, 8080)],
         endpoints: endpoints.into_iter().map(|ep| ep.0).collect(),
+        hostnames: BTreeMap::default(),
     }
 }
 

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use topology_core::hints::HintMode;
 use topology_core::model::{
-    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults, Frontend,
+    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Frontend,
     HardServices, Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol,
     Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
@@ -189,27 +188,22 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 Asks::Policy(policy) => (Some(policy.into()), None),
                 Asks::Named(name) => (None, Some(name.into())),
             };
+            let frontends = cluster_ips.into_iter().map(Frontend::cluster_ip);
+            let ports = ports.into_iter().map(port);
             let mut service = Service {
-                name: ObjectName::new("t", name),
                 labels: labels(&[app.map(|app| ("app", app))]),
-                created: None,
-                frontends: cluster_ips.into_iter().map(Frontend::cluster_ip).collect(),
-                ports: ports.into_iter().map(port).collect(),
-                session_affinity: None,
                 internal_traffic_policy: if local {
                     TrafficPolicy::Local
                 } else {
                     TrafficPolicy::Cluster
                 },
-                external_traffic_policy: TrafficPolicy::Cluster,
-                source_ranges: None,
-                health_check_node_port: None,
                 policy,
                 named_policy,
-                faults: Faults::None,
-                topology_keys: None,
-                hint_mode: HintMode::Nothing,
-                unprogrammed: Vec::new(),
+                ..Service::new(
+                    ObjectName::new("t", name),
+                    frontends.collect(),
+                    ports.collect(),
+                )
             };
             external.add_to(&mut service);
             service
@@ -276,6 +270,7 @@ pub(crate) fn slice(
                 })
                 .collect(),
             endpoints,
+            hostnames: std::collections::BTreeMap::default(),
         },
     )
 }

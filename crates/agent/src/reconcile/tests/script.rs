@@ -203,6 +203,8 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         policy: None,
         topology_keys: None,
         hint_mode: HintMode::Nothing,
+        external_name: None,
+        publish_not_ready_addresses: false,
         unprogrammed: Vec::new(),
     })
 }
@@ -228,6 +230,7 @@ pub(super) fn slice(service: &str, ports: &[&str], endpoints: &[&str]) -> Object
         family: Family::V4,
         ports: ports.iter().map(slice_port).collect(),
         endpoints: endpoints.iter().map(|text| endpoint(text)).collect(),
+        hostnames: std::collections::BTreeMap::default(),
     })
 }
 

@@ -39,7 +39,7 @@ impl Feed {
         options: &WatchOptions,
         batches: mpsc::Sender<Batch>,
     ) -> (Self, SyncStatus) {
-        let resources = cluster_resources();
+        let resources = cluster_resources(options.services);
         let sync_status = SyncStatus::new(connection.clone(), &resources);
         let feed = Self {
             reflector: RefCell::new(Reflector::new(options, &resources)),

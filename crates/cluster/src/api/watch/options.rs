@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::AllowLists;
 use crate::clock::Clock;
+use crate::{AllowLists, ServiceSelection};
 
 /// Where the agent reads Nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub struct WatchOptions {
     pub relists: Relists,
     /// What Services may use.
     pub allowed: AllowLists,
+    pub services: ServiceSelection,
     /// Checks objects that depend on the time, such as drains.
     pub clock: Clock,
 }
@@ -42,6 +43,15 @@ impl From<NodeSource> for WatchOptions {
     fn from(nodes: NodeSource) -> Self {
         Self {
             nodes,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<AllowLists> for WatchOptions {
+    fn from(allowed: AllowLists) -> Self {
+        Self {
+            allowed,
             ..Self::default()
         }
     }

@@ -77,6 +77,7 @@ impl Reflector {
         Self {
             context: Context {
                 allowed: options.allowed.clone(),
+                services: options.services,
                 clock: options.clock.clone(),
                 ..Context::default()
             },

@@ -3,6 +3,7 @@
 use kube_io::decode::TypeMeta;
 use kube_io::list_watch::{Format, Resource};
 
+use crate::ServiceSelection;
 use crate::object::Kind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,17 +53,21 @@ const PROXY_SELECTOR: &str =
     "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 
 /// The resources of a cluster, in the order of `ipvs-topo status`.
-pub(crate) fn cluster_resources() -> Vec<WatchedResource> {
+pub(crate) fn cluster_resources(services: ServiceSelection) -> Vec<WatchedResource> {
+    let selector = match services {
+        ServiceSelection::Proxied => PROXY_SELECTOR,
+        ServiceSelection::All => "",
+    };
     vec![
         core(Kind::Node, "nodes", "/api/v1/nodes").page_size(200),
-        core(Kind::Service, "services", "/api/v1/services").selector(PROXY_SELECTOR),
+        core(Kind::Service, "services", "/api/v1/services").selector(selector),
         core(
             Kind::EndpointSlice,
             "endpointslices.discovery.k8s.io",
             "/apis/discovery.k8s.io/v1/endpointslices",
         )
         .api_version("discovery.k8s.io/v1")
-        .selector(PROXY_SELECTOR)
+        .selector(selector)
         .page_size(150),
         core(
             Kind::ServiceCidr,
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_name_of_every_resource_matches_its_path_and_version() {
-        for watched in cluster_resources() {
+        for watched in cluster_resources(ServiceSelection::Proxied) {
             let path = watched.resource.path;
             assert_eq!(Target::of(path).full_resource(), watched.name);
             let ours = format!("/apis/{GROUP}/{VERSION}/");
@@ -185,7 +190,7 @@ mod tests {
 
     #[test]
     fn kubernetes_kinds_are_requested_as_protobuf_and_custom_kinds_as_json() {
-        for watched in cluster_resources() {
+        for watched in cluster_resources(ServiceSelection::Proxied) {
             let expected = if watched.name.ends_with(GROUP) {
                 Format::Json
             } else if watched.id.kind() == Kind::Namespace {
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn kp_in_01_the_server_leaves_out_other_proxies_and_headless_services() {
         for kind in [Kind::Service, Kind::EndpointSlice] {
-            let resources = cluster_resources();
+            let resources = cluster_resources(ServiceSelection::Proxied);
             let mut resources = resources.iter();
             let watched = resources.find(|watched| watched.id.kind() == kind).unwrap();
             let plain = watched.resource.selector;
@@ -211,6 +216,13 @@ mod tests {
             let selector =
                 "!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless";
             assert_eq!(plain, selector);
+        }
+    }
+
+    #[test]
+    fn all_services_are_requested_without_a_selector() {
+        for watched in cluster_resources(ServiceSelection::All) {
+            assert_eq!(watched.resource.selector, "", "{}", watched.name);
         }
     }
 }

@@ -117,8 +117,10 @@ const SERVICE: Message = &[
             many(5, "externalIPs", Type::Text),
             text(7, "sessionAffinity"),
             many(9, "loadBalancerSourceRanges", Type::Text),
+            text(10, "externalName"),
             text(11, "externalTrafficPolicy"),
             number(12, "healthCheckNodePort"),
+            flag(13, "publishNotReadyAddresses"),
             message(
                 14,
                 "sessionAffinityConfig",
@@ -163,6 +165,7 @@ const ENDPOINT: Message = &[
         "conditions",
         &[flag(1, "ready"), flag(2, "serving"), flag(3, "terminating")],
     ),
+    text(3, "hostname"),
     map(5, "deprecatedTopology", Type::Text),
     text(6, "nodeName"),
     text(7, "zone"),

@@ -138,17 +138,40 @@ fn every_row_of_the_tables_is_in_the_captured_answers() {
         .difference(&found)
         .filter(|path| !is_elsewhere(path))
         .collect();
-    assert_eq!(missing, ["EndpointSlice.endpoints.deprecatedTopology"]);
+    let encoded_below = [
+        "EndpointSlice.endpoints.deprecatedTopology",
+        "EndpointSlice.endpoints.hostname",
+    ];
+    assert_eq!(missing, encoded_below);
+}
+
+/// An object of this kind with this content.
+fn enveloped(kind: &[u8], content: &[u8]) -> Node {
+    let type_meta = field(2, kind);
+    let object = [b"k8s\0", &*field(1, &type_meta), &field(2, content)].concat();
+    Encoding::Protobuf.object(&object).unwrap()
+}
+
+#[test]
+fn the_fields_that_only_dns_uses_are_read() {
+    let endpoint = [field(1, b"10.244.1.2"), field(3, b"cart-0")].concat();
+    let slice = enveloped(b"EndpointSlice", &field(2, &endpoint));
+    let endpoints = slice.get("endpoints").and_then(Node::list).unwrap();
+    assert_eq!(endpoints[0].get("hostname").unwrap().text(), Some("cart-0"));
+    // Field 13 is a flag: no length, and the value 1.
+    let spec = [field(10, b"example.com"), vec![13 << 3, 1]].concat();
+    let service = enveloped(b"Service", &field(2, &spec));
+    let spec = service.get("spec").unwrap();
+    let text = |name| spec.get(name).and_then(Node::text);
+    assert_eq!(text("externalName"), Some("example.com"));
+    assert_eq!(text("publishNotReadyAddresses"), Some("true"));
 }
 
 #[test]
 fn the_old_topology_of_an_endpoint_is_read() {
     let entry = [field(1, b"kubernetes.io/hostname"), field(2, b"n7")].concat();
     let endpoint = [field(1, b"10.244.1.2"), field(5, &entry)].concat();
-    let slice = field(2, &endpoint);
-    let type_meta = field(2, b"EndpointSlice");
-    let object = [b"k8s\0", &*field(1, &type_meta), &field(2, &slice)].concat();
-    let object = Encoding::Protobuf.object(&object).unwrap();
+    let object = enveloped(b"EndpointSlice", &field(2, &endpoint));
     let endpoints = object.get("endpoints").and_then(Node::list).unwrap();
     let topology = endpoints[0].get("deprecatedTopology").unwrap();
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Rules that the tables do not cover.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -131,6 +133,7 @@ fn two_five_five_become_four_four_four_family_by_family() {
         family,
         ports: Vec::new(),
         endpoints: zones.iter().map(|zone| endpoint(zone)).collect(),
+        hostnames: BTreeMap::default(),
     };
     let twelve = ["a", "a", "b", "b", "b", "b", "b", "c", "c", "c", "c", "c"];
     let mut given = [

@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use topology_core::model::Faults;
 
 use super::*;
-use crate::AllowLists;
 use crate::api::watch::resources::cluster_resources;
 use crate::clock::Clock;
 use crate::index::Index;
+use crate::{AllowLists, ServiceSelection};
 use kube_io::decode::Encoding;
 
 const NODES: ResourceId = ResourceId::NODES;
@@ -27,12 +27,14 @@ const NAMESPACES: ResourceId = ResourceId::Objects(Kind::Namespace);
 
 /// Every resource that is listed at each start.
 fn listed_always() -> impl Iterator<Item = ResourceId> {
-    let resources = cluster_resources().into_iter().take(7);
+    let resources = cluster_resources(ServiceSelection::Proxied)
+        .into_iter()
+        .take(7);
     resources.map(|watched| watched.id)
 }
 
 fn resource(id: ResourceId) -> WatchedResource {
-    let mut resources = cluster_resources().into_iter();
+    let mut resources = cluster_resources(ServiceSelection::Proxied).into_iter();
     resources.find(|watched| watched.id == id).unwrap()
 }
 
@@ -81,10 +83,11 @@ impl Bench {
                 annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
                 ..AllowLists::default()
             },
+            services: ServiceSelection::Proxied,
             clock: Clock::at(None),
         };
         Self {
-            reflector: Reflector::new(&options, &cluster_resources()),
+            reflector: Reflector::new(&options, &cluster_resources(ServiceSelection::Proxied)),
             index: Index::new(Vec::new()),
         }
     }

@@ -25,7 +25,7 @@ impl Timed {
                     clock: read,
                     ..WatchOptions::from(NodeSource::Nodes { own: "n1".into() })
                 },
-                &cluster_resources(),
+                &cluster_resources(ServiceSelection::Proxied),
             ),
             index: Index::new(Vec::new()),
         };
