@@ -118,6 +118,12 @@ const CRATE_RULES: &[CrateRule] = &[
         invariant: "agent-api is what the agent answers, and knows neither a kernel nor the loop",
     },
     CrateRule {
+        package: "dns",
+        inside: &["cluster", "topology-core"],
+        outside: Some(&["hickory-proto", "rustc-hash", "smallvec"]),
+        invariant: "dns turns a snapshot and a question into an answer, without sockets and without a clock",
+    },
+    CrateRule {
         package: "agent",
         inside: &[
             "agent-api",

@@ -1,0 +1,335 @@
+//! Finds the records of a name.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hickory_proto::rr::{Name, Record, RecordType};
+use topology_core::model::{
+    Endpoint, EndpointSlice, Family, FrontendKind, ObjectName, Protocol, Service, ServicePort,
+};
+use topology_core::snapshot::Snapshot;
+
+use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
+use crate::decisions::AnswerScope;
+use crate::responder::{ClientQuestion, NameLookup, Responder};
+use crate::turns::TurnKey;
+
+/// The version of the specification whose names exist.
+const SCHEMA_VERSION: &str = "1.1.0";
+
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+impl Responder {
+    /// What the name has; `None` if it is not ours.
+    pub(crate) fn find(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+    ) -> Option<NameLookup> {
+        let name = &question.name;
+        let Some(meaning) = ClusterName::parse(name, &self.records.domain) else {
+            return self.pointers(snapshot, question);
+        };
+        let only = |record_type, record: Record| {
+            let is_asked = question.record_type == record_type;
+            let records = is_asked.then_some(record);
+            NameLookup::Records(records.into_iter().collect(), Vec::new())
+        };
+        Some(match meaning {
+            ClusterName::Apex => only(RecordType::SOA, self.records.soa(self.serial)),
+            ClusterName::Branch => NameLookup::NO_RECORDS,
+            ClusterName::Version => only(RecordType::TXT, self.records.text(name, SCHEMA_VERSION)),
+            ClusterName::Namespace(namespace) => {
+                NameLookup::branch(snapshot.has_services_in(&namespace))
+            }
+            ClusterName::Service(service) => self.service(snapshot, question, &service),
+            ClusterName::Protocol(service) => {
+                NameLookup::branch(existing(snapshot, &service).is_some())
+            }
+            ClusterName::Port {
+                service,
+                name,
+                protocol,
+            } => self.port(snapshot, question, &service, (&name, protocol)),
+            ClusterName::Endpoint { service, hostname } => {
+                self.endpoint(snapshot, question, &service, &hostname)
+            }
+            ClusterName::Pod(address) => {
+                let record = self.records.address(name, address);
+                only(type_of(Family::of(address)), record)
+            }
+            ClusterName::Nothing => NameLookup::NoSuchName,
+        })
+    }
+
+    fn service(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+        name: &ObjectName,
+    ) -> NameLookup {
+        let Some(service) = existing(snapshot, name) else {
+            return NameLookup::NoSuchName;
+        };
+        if let Some(target) = &service.external_name {
+            return alias(target);
+        }
+        match family_of(question.record_type) {
+            Some(family) if service.is_headless() => {
+                let decision = self
+                    .decisions
+                    .get(snapshot, name, &question.node, question.now);
+                let weighted = decision.of_name(family);
+                let turn = self.turn(question, name, &"".into());
+                let endpoints = weighted
+                    .into_iter()
+                    .flat_map(|weighted| weighted.of_turn(turn));
+                let addresses = endpoints.map(|endpoint| endpoint.address);
+                NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
+            }
+            Some(family) => {
+                let addresses = cluster_ips(service, family);
+                NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
+            }
+            None if question.record_type == RecordType::SRV => {
+                self.ports(snapshot, question, service, &service.ports, &"".into())
+            }
+            None => NameLookup::NO_RECORDS,
+        }
+    }
+
+    fn port(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+        service: &ObjectName,
+        (name, protocol): (&str, Protocol),
+    ) -> NameLookup {
+        let Some(service) = existing(snapshot, service) else {
+            return NameLookup::NoSuchName;
+        };
+        let mut ports = service.ports.iter();
+        let port = ports.find(|port| *port.name == *name && port.protocol == protocol);
+        match port {
+            None => NameLookup::NoSuchName,
+            Some(_) if question.record_type != RecordType::SRV => NameLookup::NO_RECORDS,
+            Some(port) => {
+                let ports = std::slice::from_ref(port);
+                self.ports(snapshot, question, service, ports, &port.name)
+            }
+        }
+    }
+
+    /// The records of ports, and the addresses of the names in them.
+    fn ports(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+        service: &Service,
+        ports: &[ServicePort],
+        turn_of: &Arc<str>,
+    ) -> NameLookup {
+        if service.is_headless() {
+            return self.headless_ports(snapshot, question, service, ports, turn_of);
+        }
+        let Some(target) = service_name(&service.name, &self.records.domain) else {
+            return NameLookup::NO_RECORDS;
+        };
+        let addresses = FAMILIES
+            .iter()
+            .flat_map(|family| cluster_ips(service, *family));
+        let additionals = self.addresses_of(&target, addresses);
+        let records = ports.iter().map(|port| {
+            let number = port.port.get();
+            self.records.port(&question.name, 1, number, target.clone())
+        });
+        NameLookup::Records(records.collect(), additionals)
+    }
+
+    fn headless_ports(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+        service: &Service,
+        ports: &[ServicePort],
+        turn_of: &Arc<str>,
+    ) -> NameLookup {
+        let decision = self
+            .decisions
+            .get(snapshot, &service.name, &question.node, question.now);
+        let turn = self.turn(question, &service.name, turn_of);
+        let slices = snapshot.slices(&service.name);
+        let (mut records, mut additionals) = (Vec::new(), Vec::new());
+        let mut known = BTreeSet::new();
+        for port in ports {
+            for family in FAMILIES {
+                let port = Some((Arc::clone(&port.name), port.protocol));
+                let weighted = decision.get(&AnswerScope { family, port });
+                for endpoint in weighted
+                    .into_iter()
+                    .flat_map(|weighted| weighted.of_turn(turn))
+                {
+                    let hostname = hostname(slices, endpoint.address);
+                    let Some(target) =
+                        endpoint_name(&hostname, &service.name, &self.records.domain)
+                    else {
+                        continue;
+                    };
+                    additionals.push(self.records.address(&target, endpoint.address));
+                    // A pod has one name for both families.
+                    if known.insert((hostname, endpoint.port)) {
+                        let (weight, port) = (endpoint.weight, endpoint.port);
+                        let record = self.records.port(&question.name, weight, port, target);
+                        records.push(record);
+                    }
+                }
+            }
+        }
+        NameLookup::Records(records, additionals)
+    }
+
+    /// The addresses of the endpoints with this hostname. Clients ask for just this pod, so no
+    /// policy decides.
+    fn endpoint(
+        &self,
+        snapshot: &Snapshot,
+        question: &ClientQuestion,
+        service: &ObjectName,
+        hostname: &str,
+    ) -> NameLookup {
+        let Some(service) = snapshot.service(service) else {
+            return NameLookup::NoSuchName;
+        };
+        let by_address = pod_address(hostname);
+        let mut found = BTreeSet::new();
+        for slice in snapshot.slices(&service.name) {
+            let published = slice.endpoints.iter();
+            let published = published.filter(|endpoint| is_published(service, endpoint));
+            let addresses = published.map(|endpoint| endpoint.address);
+            found.extend(addresses.filter(|address| {
+                let own = slice.hostnames.get(address);
+                own.map_or(by_address == Some(*address), |own| **own == *hostname)
+            }));
+        }
+        if found.is_empty() {
+            return NameLookup::NoSuchName;
+        }
+        let family = family_of(question.record_type);
+        let of_family = found.into_iter();
+        let of_family = of_family.filter(|address| Some(Family::of(*address)) == family);
+        NameLookup::Records(self.addresses_of(&question.name, of_family), Vec::new())
+    }
+
+    /// The names of an address: that of the Service at a cluster IP, those of endpoints otherwise.
+    fn pointers(&self, snapshot: &Snapshot, question: &ClientQuestion) -> Option<NameLookup> {
+        let range = question.name.parse_arpa_name().ok()?;
+        let is_whole = range.prefix_len() == range.max_prefix_len();
+        let address = is_whole.then(|| range.addr())?;
+        let domain = &self.records.domain;
+        let users = self.addresses.users(address).iter();
+        let at_cluster_ip = users.clone().find(|user| user.is_cluster_ip);
+        let names: BTreeSet<Name> = match at_cluster_ip {
+            Some(user) => service_name(&user.service, domain).into_iter().collect(),
+            None => users
+                .filter_map(|user| {
+                    let service = snapshot.service(&user.service)?;
+                    let slices = snapshot.slices(&user.service);
+                    let mut endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+                    endpoints.find(|one| one.address == address && is_published(service, one))?;
+                    endpoint_name(&hostname(slices, address), &user.service, domain)
+                })
+                .collect(),
+        };
+        if names.is_empty() {
+            return None;
+        }
+        let names = names.into_iter();
+        let names = names.filter(|_| question.record_type == RecordType::PTR);
+        let records = names.map(|name| self.records.pointer(&question.name, name));
+        Some(NameLookup::Records(records.collect(), Vec::new()))
+    }
+
+    fn addresses_of(
+        &self,
+        name: &Name,
+        addresses: impl IntoIterator<Item = IpAddr>,
+    ) -> Vec<Record> {
+        let addresses = addresses.into_iter();
+        addresses
+            .map(|address| self.records.address(name, address))
+            .collect()
+    }
+
+    fn turn(&mut self, question: &ClientQuestion, service: &ObjectName, port: &Arc<str>) -> u64 {
+        self.turns.next(TurnKey {
+            client: question.client,
+            service: service.clone(),
+            record_type: question.record_type,
+            port: Arc::clone(port),
+        })
+    }
+}
+
+/// The Service, if DNS has its name: a headless one needs an endpoint.
+fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service> {
+    let service = snapshot.service(name)?;
+    let mut endpoints = snapshot
+        .slices(name)
+        .iter()
+        .flat_map(|slice| &slice.endpoints);
+    let exists =
+        !service.is_headless() || endpoints.any(|endpoint| is_published(service, endpoint));
+    exists.then_some(service)
+}
+
+/// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
+/// the Service may hold it if no other is ready.
+fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
+    service.publish_not_ready_addresses
+        || endpoint.ready
+        || (endpoint.serving && endpoint.terminating)
+}
+
+fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {
+    let frontends = service.frontends.iter();
+    frontends
+        .filter(move |frontend| {
+            frontend.kind == FrontendKind::ClusterIp && Family::of(frontend.address) == family
+        })
+        .map(|frontend| frontend.address)
+}
+
+fn hostname(slices: &[EndpointSlice], address: IpAddr) -> String {
+    let mut names = slices
+        .iter()
+        .filter_map(|slice| slice.hostnames.get(&address));
+    names
+        .next()
+        .map_or_else(|| dashed(address), ToString::to_string)
+}
+
+/// An external name that is no name of DNS leads nowhere.
+fn alias(target: &str) -> NameLookup {
+    let name = Name::from_ascii(target).ok();
+    let name = name.filter(|name| !name.is_root());
+    name.map_or(NameLookup::NO_RECORDS, |mut name| {
+        name.set_fqdn(true);
+        NameLookup::Alias(name)
+    })
+}
+
+fn family_of(record_type: RecordType) -> Option<Family> {
+    match record_type {
+        RecordType::A => Some(Family::V4),
+        RecordType::AAAA => Some(Family::V6),
+        _ => None,
+    }
+}
+
+fn type_of(family: Family) -> RecordType {
+    match family {
+        Family::V4 => RecordType::A,
+        Family::V6 => RecordType::AAAA,
+    }
+}

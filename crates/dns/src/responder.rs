@@ -1,0 +1,167 @@
+//! Answers questions, and follows the changes of a snapshot.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::{Name, Record, RecordType};
+use topology_core::snapshot::Snapshot;
+
+use crate::address_index::AddressIndex;
+use crate::answer::{DnsAnswer, RecordBuilder};
+use crate::client_nodes::ClientNodes;
+use crate::decisions::Decisions;
+use crate::turns::Turns;
+
+/// The most aliases that one answer follows: Services of type `ExternalName` may name each other.
+const MOST_ALIASES: usize = 8;
+
+/// The turns of this many clients and names are counted at a time.
+const MOST_TURNS: usize = 100_000;
+
+/// The settings of a [`Responder`].
+#[derive(Debug, Clone)]
+pub struct ResponderOptions {
+    /// The domain of the cluster, such as `cluster.local.`.
+    pub domain: Name,
+    /// The seconds for which clients may keep an answer.
+    pub ttl: u32,
+    /// The Node of clients whose address says nothing: the one on which the server runs.
+    pub node: Arc<str>,
+}
+
+/// Answers questions about one snapshot.
+#[derive(Debug)]
+pub struct Responder {
+    pub(crate) records: RecordBuilder,
+    own_node: Arc<str>,
+    client_nodes: ClientNodes,
+    pub(crate) addresses: AddressIndex,
+    pub(crate) decisions: Decisions,
+    pub(crate) turns: Turns,
+    /// Counts the changes.
+    pub(crate) serial: u32,
+}
+
+/// A question of a client.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientQuestion {
+    pub(crate) name: Name,
+    pub(crate) record_type: RecordType,
+    pub(crate) client: IpAddr,
+    pub(crate) node: Arc<str>,
+    pub(crate) now: i64,
+}
+
+/// What a name has of the type in question.
+#[derive(Debug)]
+pub(crate) enum NameLookup {
+    /// The name exists, and has these records of the type, and these of the names in them.
+    Records(Vec<Record>, Vec<Record>),
+    /// The name is another name for this one.
+    Alias(Name),
+    NoSuchName,
+}
+
+impl NameLookup {
+    pub(crate) const NO_RECORDS: Self = Self::Records(Vec::new(), Vec::new());
+
+    /// A name without records of its own, if it exists.
+    pub(crate) fn branch(exists: bool) -> Self {
+        if exists {
+            Self::NO_RECORDS
+        } else {
+            Self::NoSuchName
+        }
+    }
+}
+
+impl Responder {
+    pub fn new(options: ResponderOptions) -> Self {
+        let ResponderOptions { domain, ttl, node } = options;
+        Self {
+            records: RecordBuilder { domain, ttl },
+            own_node: node,
+            client_nodes: ClientNodes::default(),
+            addresses: AddressIndex::default(),
+            decisions: Decisions::default(),
+            turns: Turns::new(MOST_TURNS),
+            serial: 1,
+        }
+    }
+
+    /// Takes the changes of the snapshot. Call it after each change, before the next answer.
+    pub fn update(&mut self, snapshot: &mut Snapshot) {
+        let changes = snapshot.take_changes();
+        for service in &changes.services {
+            self.addresses.update(snapshot, service);
+            self.decisions.forget(snapshot, service);
+        }
+        if changes.nodes {
+            self.client_nodes = ClientNodes::of(snapshot);
+            self.decisions.forget_all();
+        }
+        if changes.nodes || !changes.services.is_empty() {
+            self.serial = self.serial.wrapping_add(1);
+        }
+    }
+
+    /// The answer to a question of a client at the time `now`, in milliseconds since 1970; `None`
+    /// if the name is neither in the domain nor of an address of the cluster.
+    pub fn answer(
+        &mut self,
+        snapshot: &Snapshot,
+        name: &Name,
+        record_type: RecordType,
+        client: IpAddr,
+        now: i64,
+    ) -> Option<DnsAnswer> {
+        let mut question = ClientQuestion {
+            name: name.clone(),
+            record_type,
+            client,
+            node: self.node_of(client),
+            now,
+        };
+        let mut answer = DnsAnswer::of(Vec::new());
+        for _ in 0..MOST_ALIASES {
+            let target = match self.find(snapshot, &question)? {
+                NameLookup::Records(records, additionals) => {
+                    answer.soa = self.soa_if(records.is_empty());
+                    answer.records.extend(records);
+                    answer.additionals = additionals;
+                    break;
+                }
+                NameLookup::NoSuchName => {
+                    answer.soa = self.soa_if(true);
+                    answer.code = ResponseCode::NXDomain;
+                    break;
+                }
+                NameLookup::Alias(target) => target,
+            };
+            let alias = self.records.alias(&question.name, target.clone());
+            answer.records.push(alias);
+            let is_circle = answer.records.iter().any(|record| record.name == target);
+            if record_type == RecordType::CNAME || is_circle {
+                break;
+            }
+            if !self.records.domain.zone_of(&target) {
+                answer.alias = Some(target);
+                break;
+            }
+            question.name = target;
+        }
+        Some(answer)
+    }
+
+    fn soa_if(&self, is_negative: bool) -> Option<Record> {
+        is_negative.then(|| self.records.soa(self.serial))
+    }
+
+    /// The Node of a client: by an address or a pod range of Nodes, or else as an endpoint.
+    pub fn node_of(&self, client: IpAddr) -> Arc<str> {
+        let by_node = self.client_nodes.node_of(client);
+        let node = by_node.or_else(|| self.addresses.node_of(client));
+        Arc::clone(node.unwrap_or(&self.own_node))
+    }
+}

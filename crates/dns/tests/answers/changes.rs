@@ -1,0 +1,67 @@
+//! A change of the snapshot changes the next answer.
+
+use hickory_proto::rr::RecordType;
+use topology_core::model::{EndpointSlice, Node, ObjectName};
+
+use crate::cluster_of::{CLIENT, Dns, headless};
+
+fn cart() -> ObjectName {
+    ObjectName::new("shop", "cart")
+}
+
+fn slice(dns: &Dns) -> EndpointSlice {
+    dns.snapshot.slices(&cart())[0].clone()
+}
+
+#[test]
+fn endpoints_services_and_nodes_that_change_are_answered_at_once() {
+    let mut dns = Dns::of(&headless("topology.ipvs-topo.io/keys: 'node,*'"));
+    assert_eq!(dns.addresses(CLIENT), ["10.244.1.10"]);
+
+    let mut changed = slice(&dns);
+    changed.endpoints[0].ready = false;
+    dns.snapshot.set_slice(changed.clone());
+    dns.update();
+    let mut others = dns.addresses(CLIENT);
+    others.sort();
+    assert_eq!(others, ["10.244.2.10", "10.244.3.10"]);
+
+    changed.endpoints[0].ready = true;
+    changed.endpoints[0].address = "10.244.1.11".parse().unwrap();
+    dns.snapshot.set_slice(changed);
+    dns.update();
+    assert_eq!(dns.addresses(CLIENT), ["10.244.1.11"]);
+    let old = dns.ask("10.1.244.10.in-addr.arpa.", RecordType::PTR);
+    assert_eq!(old, ["not ours"]);
+    let new = dns.ask("11.1.244.10.in-addr.arpa.", RecordType::PTR);
+    assert_eq!(new, ["PTR 10-244-1-11.cart.shop.svc.cluster.local."]);
+
+    dns.snapshot.set_node(Node {
+        pod_cidrs: vec!["10.244.1.0/24".parse().unwrap()],
+        ..Node::new("n2")
+    });
+    dns.snapshot.remove_node("n1");
+    dns.update();
+    assert_eq!(dns.node_of(CLIENT), "n2");
+    assert_eq!(dns.addresses(CLIENT), ["10.244.2.10"]);
+
+    dns.snapshot.remove_service(&cart());
+    dns.update();
+    let name = "cart.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(name, RecordType::A), ["NXDOMAIN"]);
+    let pointer = dns.ask("11.1.244.10.in-addr.arpa.", RecordType::PTR);
+    assert_eq!(pointer, ["not ours"]);
+}
+
+#[test]
+fn the_serial_counts_the_changes() {
+    let mut dns = Dns::of(&headless(""));
+    let soa = |dns: &mut Dns| dns.ask("cluster.local.", RecordType::SOA);
+    let first = soa(&mut dns);
+    dns.update();
+    assert_eq!(soa(&mut dns), first);
+    dns.snapshot
+        .remove_slice(&ObjectName::new("shop", "cart-1"));
+    dns.update();
+    assert_ne!(soa(&mut dns), first);
+}

@@ -1,0 +1,15 @@
+//! Answers about clusters in YAML.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod agree;
+mod changes;
+mod cluster_of;
+mod headless;
+mod names;
+mod shares;

@@ -1,0 +1,298 @@
+//! Every kind of name of the specification 1.1.0.
+
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::RecordType;
+
+use crate::cluster_of::{CLIENT, Dns, NODES, address, headless, show};
+
+const OTHERS: &str = "---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  clusterIPs: [10.96.0.10, 'fd00:96::10']
+  ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: UDP}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: unnamed, namespace: shop}
+spec: {clusterIP: 10.96.0.11, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: away, namespace: shop}
+spec: {type: ExternalName, externalName: www.example.com}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: near, namespace: shop}
+spec: {type: ExternalName, externalName: web.shop.svc.cluster.local}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: circle, namespace: shop}
+spec: {type: ExternalName, externalName: circle.shop.svc.cluster.local}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nowhere, namespace: shop}
+spec: {type: ExternalName, externalName: absent.shop.svc.cluster.local}
+";
+
+fn dns() -> Dns {
+    Dns::of(&format!("{}{OTHERS}", headless("")))
+}
+
+#[test]
+fn a_cluster_ip_service_has_addresses_ports_and_pointers() {
+    let mut dns = dns();
+    let web = "web.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(web, RecordType::A), ["A 10.96.0.10"]);
+    assert_eq!(
+        dns.ask("WEB.shop.SVC.cluster.LOCAL.", RecordType::A),
+        ["A 10.96.0.10"]
+    );
+    assert_eq!(dns.ask(web, RecordType::AAAA), ["AAAA fd00:96::10"]);
+    assert_eq!(dns.ask(web, RecordType::TXT), ["NODATA"]);
+    let http = "_http._tcp.web.shop.svc.cluster.local.";
+    assert_eq!(
+        dns.ask(http, RecordType::SRV),
+        [format!("SRV 0 1 80 {web}")]
+    );
+    assert_eq!(dns.ask(http, RecordType::A), ["NODATA"]);
+    let answer = dns.ask_from(CLIENT, http, RecordType::SRV).unwrap();
+    let additionals: Vec<_> = answer.additionals.iter().map(show).collect();
+    assert_eq!(additionals, ["A 10.96.0.10", "AAAA fd00:96::10"]);
+    let udp = "_dns._udp.web.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(udp, RecordType::SRV), [format!("SRV 0 1 53 {web}")]);
+    for absent in ["_http._udp", "_admin._tcp", "web"] {
+        let name = format!("{absent}.web.shop.svc.cluster.local.");
+        assert_eq!(dns.ask(&name, RecordType::SRV), ["NXDOMAIN"], "{name}");
+    }
+    let unnamed = "_._tcp.unnamed.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(unnamed, RecordType::SRV), ["NXDOMAIN"]);
+    let pointer = "10.0.96.10.in-addr.arpa.";
+    assert_eq!(dns.ask(pointer, RecordType::PTR), [format!("PTR {web}")]);
+    assert_eq!(dns.ask(pointer, RecordType::A), ["NODATA"]);
+    let v6 = "0.1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.6.9.0.0.0.0.d.f.ip6.arpa.";
+    assert_eq!(dns.ask(v6, RecordType::PTR), [format!("PTR {web}")]);
+}
+
+#[test]
+fn an_endpoint_has_its_hostname_or_its_address_as_name() {
+    let mut dns = dns();
+    let cart = "cart.shop.svc.cluster.local.";
+    let all = ["A 10.244.1.10", "A 10.244.2.10", "A 10.244.3.10"];
+    assert_eq!(dns.ask(cart, RecordType::A), all);
+    assert_eq!(dns.ask(cart, RecordType::AAAA), ["NODATA"]);
+    assert_eq!(
+        dns.ask(&format!("cart-0.{cart}"), RecordType::A),
+        ["A 10.244.1.10"]
+    );
+    assert_eq!(
+        dns.ask(&format!("cart-0.{cart}"), RecordType::AAAA),
+        ["NODATA"]
+    );
+    assert_eq!(
+        dns.ask(&format!("10-244-2-10.{cart}"), RecordType::A),
+        ["A 10.244.2.10"]
+    );
+    for absent in ["10-244-1-10", "10-244-9-9", "cart-1"] {
+        let name = format!("{absent}.{cart}");
+        assert_eq!(dns.ask(&name, RecordType::A), ["NXDOMAIN"], "{name}");
+    }
+    let ports =
+        ["10-244-2-10", "10-244-3-10", "cart-0"].map(|host| format!("SRV 0 1 8080 {host}.{cart}"));
+    assert_eq!(
+        dns.ask(&format!("_http._tcp.{cart}"), RecordType::SRV),
+        ports
+    );
+    assert_eq!(dns.ask(cart, RecordType::SRV), ports);
+    let answer = dns
+        .ask_from(CLIENT, &format!("_http._tcp.{cart}"), RecordType::SRV)
+        .unwrap();
+    let targets: Vec<_> = answer
+        .additionals
+        .iter()
+        .map(|record| record.name.to_ascii())
+        .collect();
+    let addresses: Vec<_> = answer.additionals.iter().filter_map(address).collect();
+    assert_eq!((targets.len(), addresses.len()), (3, 3));
+    let pointer = "10.1.244.10.in-addr.arpa.";
+    assert_eq!(
+        dns.ask(pointer, RecordType::PTR),
+        [format!("PTR cart-0.{cart}")]
+    );
+    let pointer = "10.2.244.10.in-addr.arpa.";
+    assert_eq!(
+        dns.ask(pointer, RecordType::PTR),
+        [format!("PTR 10-244-2-10.{cart}")]
+    );
+}
+
+#[test]
+fn an_external_name_is_an_alias_and_is_followed_inside_the_cluster() {
+    let mut dns = dns();
+    let away = "away.shop.svc.cluster.local.";
+    for asked in [RecordType::A, RecordType::AAAA, RecordType::CNAME] {
+        assert_eq!(dns.ask(away, asked), ["CNAME www.example.com."]);
+    }
+    let answer = dns.ask_from(CLIENT, away, RecordType::A).unwrap();
+    assert_eq!(answer.alias.unwrap().to_ascii(), "www.example.com.");
+    let near = "near.shop.svc.cluster.local.";
+    let web = "CNAME web.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(near, RecordType::A), ["A 10.96.0.10", web]);
+    assert_eq!(dns.ask(near, RecordType::CNAME), [web]);
+    assert_eq!(
+        dns.ask_from(CLIENT, near, RecordType::A).unwrap().alias,
+        None
+    );
+    let circle = dns.ask("circle.shop.svc.cluster.local.", RecordType::A);
+    assert_eq!(circle, ["CNAME circle.shop.svc.cluster.local."]);
+    let nowhere = dns.ask_from(CLIENT, "nowhere.shop.svc.cluster.local.", RecordType::A);
+    let nowhere = nowhere.unwrap();
+    assert_eq!(nowhere.code, ResponseCode::NXDomain);
+    assert!(nowhere.records.len() == 1 && nowhere.soa.is_some());
+}
+
+#[test]
+fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
+    let mut dns = dns();
+    for branch in [
+        "svc",
+        "pod",
+        "shop.svc",
+        "shop.pod",
+        "_tcp.web.shop.svc",
+        "_udp.cart.shop.svc",
+    ] {
+        let name = format!("{branch}.cluster.local.");
+        assert_eq!(dns.ask(&name, RecordType::A), ["NODATA"], "{name}");
+    }
+    for absent in [
+        "x",
+        "bank.svc",
+        "x.shop.svc",
+        "_tcp.x.shop.svc",
+        "shop",
+        "a.b.c.web.shop.svc",
+    ] {
+        let name = format!("{absent}.cluster.local.");
+        assert_eq!(dns.ask(&name, RecordType::A), ["NXDOMAIN"], "{name}");
+    }
+    assert_eq!(dns.ask("cluster.local.", RecordType::A), ["NODATA"]);
+    let soa = dns.ask("cluster.local.", RecordType::SOA);
+    assert!(
+        soa[0].starts_with("SOA ns.cluster.local. hostmaster.cluster.local. "),
+        "{soa:?}"
+    );
+    assert_eq!(
+        dns.ask("dns-version.cluster.local.", RecordType::TXT),
+        ["TXT 1.1.0"]
+    );
+    assert_eq!(
+        dns.ask("dns-version.cluster.local.", RecordType::A),
+        ["NODATA"]
+    );
+    assert_eq!(
+        dns.ask("10-1-2-3.shop.pod.cluster.local.", RecordType::A),
+        ["A 10.1.2.3"]
+    );
+    assert_eq!(
+        dns.ask("10-1-2-3.shop.pod.cluster.local.", RecordType::AAAA),
+        ["NODATA"]
+    );
+    for other in [
+        "example.com.",
+        "9.9.9.9.in-addr.arpa.",
+        "96.10.in-addr.arpa.",
+        ".",
+    ] {
+        assert_eq!(dns.ask(other, RecordType::PTR), ["not ours"], "{other}");
+    }
+}
+
+#[test]
+fn a_headless_service_without_a_ready_endpoint_does_not_exist_unless_it_publishes_them() {
+    let yaml = |published: &str, conditions: &str| {
+        format!(
+            "{NODES}---
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec: {{clusterIP: None{published}}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: []
+endpoints: [{{addresses: [10.244.1.10], hostname: cart-0, conditions: {{{conditions}}}}}]
+"
+        )
+    };
+    let names = ["cart", "cart-0.cart"].map(|name| format!("{name}.shop.svc.cluster.local."));
+    let unready = "ready: false, serving: false";
+    for (published, conditions, expected) in [
+        ("", unready, "NXDOMAIN"),
+        (", publishNotReadyAddresses: true", unready, "A 10.244.1.10"),
+        ("", "ready: true", "A 10.244.1.10"),
+        (
+            "",
+            "ready: false, serving: true, terminating: true",
+            "A 10.244.1.10",
+        ),
+    ] {
+        let mut dns = Dns::of(&yaml(published, conditions));
+        for name in &names {
+            assert_eq!(
+                dns.ask(name, RecordType::A),
+                [expected],
+                "{name} {conditions}"
+            );
+        }
+        let pointer = dns.ask("10.1.244.10.in-addr.arpa.", RecordType::PTR);
+        assert_eq!(
+            pointer == ["not ours"],
+            expected == "NXDOMAIN",
+            "{pointer:?}"
+        );
+    }
+}
+
+#[test]
+fn several_slices_of_both_families_are_one_service_and_a_pod_has_one_name() {
+    let slice = |name: &str, family: &str, address: &str| {
+        format!(
+            "---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: {name}, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: {family}
+ports: [{{name: http, port: 8080}}]
+endpoints: [{{addresses: ['{address}'], nodeName: n1, hostname: cart-0}}]
+"
+        )
+    };
+    let more = slice("cart-2", "IPv4", "10.244.1.11");
+    let v6 = slice("cart-6", "IPv6", "fd00:1::10");
+    let mut dns = Dns::of(&format!("{}{more}{v6}", headless("")));
+    let pod = "cart-0.cart.shop.svc.cluster.local.";
+    assert_eq!(
+        dns.ask(pod, RecordType::A),
+        ["A 10.244.1.10", "A 10.244.1.11"]
+    );
+    assert_eq!(dns.ask(pod, RecordType::AAAA), ["AAAA fd00:1::10"]);
+    assert_eq!(
+        dns.ask("cart.shop.svc.cluster.local.", RecordType::A).len(),
+        4
+    );
+    assert_eq!(
+        dns.ask("cart.shop.svc.cluster.local.", RecordType::AAAA)
+            .len(),
+        1
+    );
+    let ports = dns.ask("_http._tcp.cart.shop.svc.cluster.local.", RecordType::SRV);
+    let of_pod = ports.iter().filter(|record| record.ends_with(pod));
+    assert_eq!((ports.len(), of_pod.count()), (3, 1));
+}
