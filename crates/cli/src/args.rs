@@ -5,6 +5,7 @@
 
 mod allow_lists;
 mod clients;
+mod dns;
 mod format;
 mod host;
 mod moment;
@@ -26,6 +27,7 @@ use topology_core::snapshot::MarkMask;
 
 pub use self::allow_lists::AllowListArgs;
 pub use self::clients::ClientArgs;
+pub use self::dns::DnsArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::host::HostArgs;
 pub use self::moment::MomentArgs;
@@ -71,6 +73,9 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show where the cluster's traffic goes, now and after a change that is not applied.
     Simulate(SimulateArgs),
+    /// Answer DNS queries for the names of the cluster, with the endpoints that are best for the
+    /// client's node.
+    Dns(DnsArgs),
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]

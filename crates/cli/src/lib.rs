@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod diff;
+pub mod dns;
 pub mod exit;
 pub mod explain;
 #[cfg(fuzzing)]

@@ -6,7 +6,7 @@ use clap::Parser as _;
 use cli::args::{Cli, Command};
 use cli::exit::{ExitStatus, Failure};
 use cli::output::print;
-use cli::{diff, explain, render, simulate, start, status};
+use cli::{diff, dns, explain, render, simulate, start, status};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -22,6 +22,7 @@ fn run(command: &Command) -> Result<ExitStatus, Failure> {
         Command::Simulate(args) => simulate::run(args),
         Command::Agent(args) => start::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Dns(args) => dns::run(args),
     }
 }
 

@@ -13,8 +13,9 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The API client's log target. It logs every failed request, and our own log lines report those, too.
-const CLIENT: &str = "kube_client";
+/// The log targets of libraries that log every request: the API client the failed ones, which our own log lines report,
+/// too, and the DNS server all of them.
+const QUIET: [&str; 3] = ["kube_client", "hickory_net", "hickory_server"];
 
 /// Format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -89,7 +90,7 @@ impl Verbosity {
     fn targets(self) -> Targets {
         let quiet = Targets::new()
             .with_default(LevelFilter::INFO)
-            .with_target(CLIENT, LevelFilter::OFF);
+            .with_targets(QUIET.map(|target| (target, LevelFilter::OFF)));
         match self.level {
             0 => quiet,
             1 => {

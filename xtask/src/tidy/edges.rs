@@ -124,6 +124,12 @@ const CRATE_RULES: &[CrateRule] = &[
         invariant: "dns turns a snapshot and a question into an answer, without sockets and without a clock",
     },
     CrateRule {
+        package: "dns-server",
+        inside: &["cluster", "dns"],
+        outside: None,
+        invariant: "dns-server moves messages, and knows neither a command line nor the agent",
+    },
+    CrateRule {
         package: "agent",
         inside: &[
             "agent-api",
@@ -146,6 +152,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "cluster",
             "crd",
             "dataplane",
+            "dns-server",
             "kube-io",
             "telemetry",
             "topology-core",

@@ -1,0 +1,106 @@
+//! The options of `dns`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use clap::Args;
+use hickory_proto::rr::Name;
+use telemetry::log::LogFormat;
+
+use super::{AllowListArgs, OriginArgs, values};
+
+/// The port of DNS.
+const DNS_PORT: u16 = 53;
+
+#[derive(Debug, Args)]
+pub struct DnsArgs {
+    #[command(flatten)]
+    pub origin: OriginArgs,
+
+    /// The name of this node's Node object. Clients whose address belongs to no other node count as
+    /// clients of this node.
+    #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
+    pub node: String,
+
+    /// The address and port to answer on, over UDP and TCP.
+    #[arg(long, value_name = "IP:PORT", value_parser = listen_address)]
+    pub listen: SocketAddr,
+
+    /// The domain of the cluster.
+    #[arg(long, value_name = "DOMAIN", default_value = "cluster.local", value_parser = domain)]
+    pub domain: Name,
+
+    /// A server for all other names, with port 53 unless one is given; repeat it for further
+    /// servers, which are asked if one does not answer. Without it other names are refused.
+    #[arg(long, value_name = "IP[:PORT]", value_parser = upstream_address)]
+    pub upstream: Vec<SocketAddr>,
+
+    /// Seconds for which clients may keep an answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3_600))]
+    pub ttl: u32,
+
+    #[command(flatten)]
+    pub allow_lists: AllowListArgs,
+
+    /// Format of log lines (to standard error).
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let remedy = "write an address and a port, such as 169.254.20.10:53 or [::1]:53";
+    text.parse().ok().ok_or_else(|| remedy.to_owned())
+}
+
+fn upstream_address(text: &str) -> Result<SocketAddr, String> {
+    let remedy = "write an address, such as 192.0.2.53, 192.0.2.53:53 or [2001:db8::53]:53";
+    let with_port = text.parse::<SocketAddr>();
+    let alone = || text.parse::<IpAddr>();
+    let address = with_port.or_else(|_| alone().map(|ip| SocketAddr::new(ip, DNS_PORT)));
+    let address = address.ok().filter(|address| address.port() != 0);
+    address.ok_or_else(|| remedy.to_owned())
+}
+
+/// The names of a domain are absolute, with or without a dot at the end.
+fn domain(text: &str) -> Result<Name, String> {
+    let name = Name::from_ascii(text).ok();
+    let name = name.filter(|name| !name.is_root() && name.num_labels() > 0);
+    let mut name = name.ok_or("write a domain, such as cluster.local")?;
+    name.set_fqdn(true);
+    Ok(name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_has_port_53_unless_another_is_given() {
+        for (text, expected) in [
+            ("192.0.2.53", Some("192.0.2.53:53")),
+            ("192.0.2.53:5353", Some("192.0.2.53:5353")),
+            ("2001:db8::53", Some("[2001:db8::53]:53")),
+            ("[2001:db8::53]:5353", Some("[2001:db8::53]:5353")),
+            ("192.0.2.53:0", None),
+            ("dns.example.com", None),
+        ] {
+            let found = upstream_address(text)
+                .ok()
+                .map(|address| address.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_domain_is_absolute_and_in_lower_case() {
+        for (text, expected) in [
+            ("cluster.local", Some("cluster.local.")),
+            ("Cluster.Local.", Some("cluster.local.")),
+            (".", None),
+            ("", None),
+            ("a..b", None),
+        ] {
+            let found = domain(text).ok().map(|name| name.to_ascii());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `ipvs-topo dns`: converts the command line to the options of the DNS server, and runs it.
+
+use cluster::ServiceSelection;
+use cluster::api::{NodeSource, Relists, WatchOptions};
+use cluster::clock::Clock;
+use dns_server::{NameServer, NameServerOptions, ServeError};
+use telemetry::log::{self, Verbosity};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::DnsArgs;
+use crate::exit::{ExitStatus, Failure};
+use crate::runtime;
+
+/// Runs the server until SIGTERM or SIGINT.
+///
+/// # Errors
+/// The input cannot be read, or the address cannot be used.
+pub fn run(args: &DnsArgs) -> Result<ExitStatus, Failure> {
+    if args.upstream.contains(&args.listen) {
+        return Err(Failure::input(format_args!(
+            "--upstream {} is the address of --listen, so queries would go round in circles; name another server",
+            args.listen
+        )));
+    }
+    let verbosity = Verbosity {
+        level: 0,
+        crates: &["dns_server", "cluster", "kube_io"],
+    };
+    log::start(args.log_format, verbosity);
+    telemetry::raise_file_limit();
+    runtime::block_on(work(args))
+}
+
+async fn work(args: &DnsArgs) -> Result<ExitStatus, Failure> {
+    let source = args.origin.get().watch(watch_options(args))?;
+    let server = NameServer::bind(options(args)).await.map_err(failure)?;
+    let stop = stop().map_err(Failure::trouble)?;
+    tracing::info!(
+        "answering for {} on {} (UDP and TCP), for clients of node {}",
+        args.domain,
+        server.address(),
+        args.node
+    );
+    server.run(source, stop).await.map_err(failure)?;
+    Ok(ExitStatus::Fine)
+}
+
+fn failure(error: ServeError) -> Failure {
+    Failure::trouble(error)
+}
+
+/// All labels of all Nodes are read, because clients of every node may ask.
+fn watch_options(args: &DnsArgs) -> WatchOptions {
+    WatchOptions {
+        nodes: NodeSource::Whole,
+        relists: Relists::Confirm,
+        allowed: args.allow_lists.get(),
+        services: ServiceSelection::All,
+        clock: Clock::system(),
+    }
+}
+
+fn options(args: &DnsArgs) -> NameServerOptions {
+    NameServerOptions {
+        listen: args.listen,
+        domain: args.domain.clone(),
+        ttl: args.ttl,
+        node: args.node.as_str().into(),
+        upstreams: args.upstream.clone(),
+    }
+}
+
+/// Completes at SIGTERM or SIGINT.
+fn stop() -> std::io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,91 @@
+//! Wrong arguments end the program with a message.
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use crate::program::cluster;
+
+/// The exit code and the errors.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
+        .arg("dns")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn wrong_arguments_and_input_exit_with_2() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let good = ["--cluster", path, "--node", "n1", "--listen", "127.0.0.1:0"];
+    for (arguments, message) in [
+        (
+            &["--cluster", path, "--listen", "127.0.0.1:0"][..],
+            "--node <NAME>",
+        ),
+        (&["--cluster", path, "--node", "n1"], "--listen <IP:PORT>"),
+        (
+            &["--cluster", path, "--node", "n1", "--listen", "53"],
+            "such as 169.254.20.10:53",
+        ),
+        (
+            &[
+                "--cluster",
+                "/no/such",
+                "--node",
+                "n1",
+                "--listen",
+                "127.0.0.1:0",
+            ],
+            "/no/such",
+        ),
+        (
+            &[&good[..], &["--upstream", "dns.example.com"]].concat(),
+            "such as 192.0.2.53",
+        ),
+        (
+            &[&good[..], &["--domain", "a..b"]].concat(),
+            "such as cluster.local",
+        ),
+        (&[&good[..], &["--ttl", "4000"]].concat(), "0..=3600"),
+        (
+            &[&good[..], &["--kubeconfig", "x"]].concat(),
+            "cannot be used with",
+        ),
+        (
+            &[
+                "--cluster",
+                path,
+                "--node",
+                "n1",
+                "--listen",
+                "127.0.0.1:53",
+                "--upstream",
+                "127.0.0.1",
+            ],
+            "round in circles",
+        ),
+    ] {
+        let (code, errors) = run(arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
+fn an_address_in_use_exits_with_1() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let used = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = used.local_addr().unwrap().to_string();
+    let (code, errors) = run(&["--cluster", path, "--node", "n1", "--listen", &address]);
+    assert_eq!(code, Some(1), "{errors}");
+    let message = format!("cannot listen on {address} (TCP): ");
+    assert!(errors.contains(&message), "{errors}");
+}

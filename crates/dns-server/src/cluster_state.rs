@@ -1,0 +1,106 @@
+//! The state of the cluster, for the tasks that read it.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cluster::clock::Clock;
+use cluster::event::Batch;
+use cluster::index::Index;
+use dns::{DnsAnswer, Responder, ResponderOptions};
+use hickory_proto::rr::{Name, RecordType};
+
+/// What the cluster state says about a question.
+#[derive(Debug)]
+pub(crate) enum Knowledge {
+    Answer(Box<DnsAnswer>),
+    /// The name is not one of the cluster.
+    NotOurs,
+    /// The first list of the cluster's objects has not ended.
+    NotRead,
+}
+
+/// The state of the cluster. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterState(Arc<Mutex<LiveCluster>>);
+
+#[derive(Debug)]
+struct LiveCluster {
+    index: Index,
+    responder: Responder,
+    domain: Name,
+    node: Arc<str>,
+    clock: Clock,
+}
+
+impl ClusterState {
+    pub(crate) fn new(options: ResponderOptions) -> Self {
+        Self(Arc::new(Mutex::new(LiveCluster {
+            index: Index::default(),
+            domain: options.domain.clone(),
+            node: Arc::clone(&options.node),
+            clock: Clock::system(),
+            responder: Responder::new(options),
+        })))
+    }
+
+    /// Applies changes of the cluster. The next answer has them.
+    pub(crate) fn apply(&self, batch: Batch) {
+        let LiveCluster {
+            index,
+            responder,
+            node,
+            ..
+        } = &mut *self.lock();
+        let was_read = index.completeness().is_some();
+        for warning in index.apply(batch) {
+            tracing::warn!("{warning}");
+        }
+        if index.completeness().is_some() && !was_read {
+            tell_read(index, node);
+        }
+        let snapshot = index.snapshot_mut();
+        // No kernel uses the firewall marks of this snapshot, so each can be used again.
+        drop(snapshot.take_changed_firewall_marks());
+        snapshot.free_released_firewall_marks(|_| false);
+        responder.update(snapshot);
+    }
+
+    pub(crate) fn ask(&self, name: &Name, record_type: RecordType, client: IpAddr) -> Knowledge {
+        let LiveCluster {
+            index,
+            responder,
+            domain,
+            clock,
+            ..
+        } = &mut *self.lock();
+        if index.completeness().is_none() {
+            let may_be_ours = domain.zone_of(name) || name.parse_arpa_name().is_ok();
+            return if may_be_ours {
+                Knowledge::NotRead
+            } else {
+                Knowledge::NotOurs
+            };
+        }
+        let client = client.to_canonical();
+        let now = clock.now().unwrap_or_default();
+        let answer = responder.answer(index.snapshot(), name, record_type, client, now);
+        answer.map_or(Knowledge::NotOurs, |answer| {
+            Knowledge::Answer(Box::new(answer))
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LiveCluster> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell_read(index: &Index, node: &str) {
+    let snapshot = index.snapshot();
+    let services = snapshot.services().count();
+    tracing::info!("the cluster is read: {services} Services");
+    if snapshot.node(node).is_none() {
+        tracing::warn!(
+            "the cluster has no Node {node}, so its zone is unknown and hard policies match nothing; check --node"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Builds replies that fit the client's message size.
+
+use dns::DnsAnswer;
+use hickory_proto::op::{Edns, Message, Metadata, ResponseCode};
+use hickory_server::server::Request;
+
+/// The longest UDP message, which passes nearly every network without fragments.
+pub(crate) const MOST_UDP_BYTES: u16 = 1_232;
+
+/// A reply without records.
+pub(crate) fn empty(request: &Request, code: ResponseCode, is_recursive: bool) -> Message {
+    let mut message = Message::response(request.metadata.id, request.metadata.op_code);
+    message.metadata = Metadata::response_from_request(&request.metadata);
+    message.metadata.response_code = code;
+    message.metadata.recursion_available = is_recursive;
+    let queries = request.queries.queries().iter();
+    message.add_queries(queries.map(|query| query.original().clone()));
+    message.edns = request.edns.as_ref().map(|asked| {
+        let mut edns = Edns::new();
+        edns.set_max_payload(asked.max_payload().min(MOST_UDP_BYTES));
+        edns.set_dnssec_ok(asked.flags().dnssec_ok);
+        edns
+    });
+    message
+}
+
+/// Adds an authoritative answer.
+pub(crate) fn authoritative(mut message: Message, answer: DnsAnswer) -> Message {
+    message.metadata.authoritative = true;
+    message.metadata.response_code = answer.code;
+    message.add_answers(answer.records);
+    message.add_authorities(answer.soa);
+    message.add_additionals(answer.additionals);
+    message
+}
+
+/// Adds the sections of the answer of an upstream server.
+pub(crate) fn forwarded(mut message: Message, answer: Message) -> Message {
+    message.metadata.response_code = answer.metadata.response_code;
+    message.metadata.truncation = answer.metadata.truncation;
+    message.metadata.authentic_data = answer.metadata.authentic_data;
+    message.add_answers(answer.answers);
+    message.add_authorities(answer.authorities);
+    message.add_additionals(answer.additionals);
+    message
+}
+
+/// Leaves out what does not fit: first the additional records, which clients can ask for, then
+/// answers, which truncates the message.
+pub(crate) fn fit(message: &mut Message) {
+    let most = usize::from(message.edns.as_ref().map_or(512, Edns::max_payload));
+    let fits = |message: &Message| message.to_vec().is_ok_and(|bytes| bytes.len() <= most);
+    if fits(message) {
+        return;
+    }
+    message.additionals.clear();
+    if fits(message) {
+        return;
+    }
+    message.metadata.truncation = true;
+    message.authorities.clear();
+    let mut answers = std::mem::take(&mut message.answers);
+    let (mut fitting, mut beyond) = (0, answers.len());
+    while fitting + 1 < beyond {
+        let middle = fitting.midpoint(beyond);
+        message.answers = answers.iter().take(middle).cloned().collect();
+        if fits(message) {
+            fitting = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    answers.truncate(fitting);
+    message.answers = answers;
+}
+
+#[cfg(test)]
+mod tests {
+    use hickory_proto::op::{OpCode, Query};
+    use hickory_proto::rr::{Name, RData, Record, RecordType};
+
+    use super::*;
+
+    fn message(answers: u8, additionals: u8, edns: Option<u16>) -> Message {
+        let name = Name::from_ascii("cart.shop.svc.cluster.local.").unwrap();
+        let mut message = Message::response(7, OpCode::Query);
+        message.add_query(Query::query(name.clone(), RecordType::A));
+        let record = |number| {
+            let data = RData::A(std::net::Ipv4Addr::new(10, 244, 0, number).into());
+            Record::from_rdata(name.clone(), 5, data)
+        };
+        message.add_answers((0..answers).map(record));
+        message.add_additionals((0..additionals).map(record));
+        message.edns = edns.map(|size| {
+            let mut edns = Edns::new();
+            edns.set_max_payload(size);
+            edns
+        });
+        message
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_the_client_learns_it() {
+        for (answers, additionals, edns, expected) in [
+            (3, 3, None, (3, 3, false)),
+            // 512 bytes are 46 of the question and its header, and 29 records of 16.
+            (29, 0, None, (29, 0, false)),
+            (20, 20, None, (20, 0, false)),
+            (30, 0, None, (29, 0, true)),
+            (200, 200, Some(1_232), (73, 0, true)),
+        ] {
+            let mut message = message(answers, additionals, edns);
+            fit(&mut message);
+            let found = (
+                message.answers.len(),
+                message.additionals.len(),
+                message.metadata.truncation,
+            );
+            assert_eq!(found, expected);
+            let most = usize::from(edns.unwrap_or(512));
+            assert!(message.to_vec().unwrap().len() <= most);
+        }
+    }
+}
