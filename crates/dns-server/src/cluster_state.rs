@@ -56,7 +56,7 @@ impl ClusterState {
             tracing::warn!("{warning}");
         }
         if index.completeness().is_some() && !was_read {
-            tell_read(index, node);
+            log_first_list(index, node);
         }
         let snapshot = index.snapshot_mut();
         // No kernel uses the firewall marks of this snapshot, so each can be used again.
@@ -94,7 +94,7 @@ impl ClusterState {
     }
 }
 
-fn tell_read(index: &Index, node: &str) {
+fn log_first_list(index: &Index, node: &str) {
     let snapshot = index.snapshot();
     let services = snapshot.services().count();
     tracing::info!("the cluster is read: {services} Services");

@@ -113,7 +113,7 @@ async fn exchange(
     }
 }
 
-/// The socket hears only the upstream server. What is not the answer to the question is skipped.
+/// The socket receives only from the upstream server. A datagram that does not answer the question is skipped.
 async fn over_udp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Option<Message> {
     let any: IpAddr = match upstream {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -122,7 +122,8 @@ async fn over_udp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Opt
     let socket = UdpSocket::bind((any, 0)).await.ok()?;
     socket.connect(upstream).await.ok()?;
     socket.send(bytes).await.ok()?;
-    let mut buffer = vec![0; usize::from(u16::MAX)];
+    // The question's EDNS permits no longer message.
+    let mut buffer = [0; MOST_UDP_BYTES as usize];
     loop {
         let length = socket.recv(&mut buffer).await.ok()?;
         let answer = answer_to(question, buffer.get(..length)?);

@@ -11,7 +11,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::weighted_endpoints::WeightedEndpoints;
 
-/// Decisions are kept for this many Nodes. A server on each node hears from few others.
+/// Decisions are kept for this many Nodes. The server of a node has few clients of other nodes.
 const MOST_NODES: usize = 64;
 
 /// The decision about a headless Service, seen from one Node.
