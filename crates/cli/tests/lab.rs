@@ -8,6 +8,8 @@
 
 #[path = "lab/alone.rs"]
 mod alone;
+#[path = "lab/announcer.rs"]
+mod announcer;
 #[path = "lab/cluster.rs"]
 mod cluster;
 #[path = "lab/document.rs"]
@@ -16,8 +18,12 @@ mod document;
 mod installed;
 #[path = "lab/itself.rs"]
 mod itself;
+#[path = "lab/metallb.rs"]
+mod metallb;
 #[path = "lab/migration.rs"]
 mod migration;
+#[path = "lab/outsider.rs"]
+mod outsider;
 #[path = "lab/refusal.rs"]
 mod refusal;
 #[path = "lab/traffic.rs"]

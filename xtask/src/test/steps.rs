@@ -406,6 +406,8 @@ fn lab(version: &str, scope: Scope) -> StepResult {
             "traffic_continues",
             "--skip",
             "two_proxies",
+            "--skip",
+            "announcer",
         ]);
     }
     runner(command)

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::go::program::{GoProgram, Output};
+use crate::go::program::{GoProgram, KUBERNETES, Output};
 use crate::image::{self, DnsServer, TestImages};
 use crate::vm::Machines;
 use crate::vm::command::output;
@@ -22,6 +22,7 @@ const TESTS: GoProgram = GoProgram {
     package: "./e2e",
     sources: &["e2e/e2e_test.go", "e2e/report_test.go"],
     output: Output::Tests,
+    release_of: KUBERNETES,
 };
 
 /// Client and server of most tests.

@@ -123,6 +123,18 @@ pub(crate) fn write_all(folder: &Path, profile: Profile) -> anyhow::Result<Vec<P
     Ok(archives)
 }
 
+/// Writes an image `reference` that contains only the static `program` into `folder`, and returns the archive.
+pub(crate) fn write_program(
+    name: &'static str,
+    program: &Path,
+    reference: String,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let contents = Contents::of_program(name, program, vec![reference])?;
+    archive::write_image(&contents, folder)
+}
+
 fn contents_of(image: &Image, programs: &[Addition]) -> anyhow::Result<Contents> {
     let path = format!("usr/bin/{}", image.program);
     let file = programs.iter().find_map(|built| match built {

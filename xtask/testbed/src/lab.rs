@@ -15,7 +15,8 @@ mod remote;
 mod root;
 mod up;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use anyhow::bail;
 use crate::controlplane::Version;
 use crate::controlplane::folder::VARIABLE as CONTROLPLANE_FOLDER;
 use crate::controlplane::suite::{self, Suite};
+use crate::metallb;
 use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
@@ -215,18 +217,39 @@ impl RunningLab {
     }
 }
 
+/// The module of the tests that need `MetalLB`, which takes minutes to build.
+const ANNOUNCER_TESTS: &str = "announcer";
+
 fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
-    up::up(folder, &LabPlan::of_test(version))?;
+    let needs_metallb = suite.has_module(ANNOUNCER_TESTS);
+    let more_images = folder.more_images();
+    let images = if needs_metallb {
+        metallb::write_images(&more_images)?
+    } else {
+        Vec::new()
+    };
+    let plan = LabPlan {
+        images: &images,
+        ..LabPlan::of_test(version)
+    };
+    up::up(folder, &plan)?;
     let controlplane = folder.controlplane();
     let launch = Network::of(&folder.state()?.holder).launch().join(" ");
-    let environment = [
+    let busybox = Machines::open()?.tools.program("busybox")?;
+    let mut environment: Vec<(&str, OsString)> = vec![
         ("KUBECONFIG", controlplane.kubeconfig().into()),
         ("CONTROLPLANE_PROGRAM", controlplane.state()?.program.into()),
         (CONTROLPLANE_FOLDER, controlplane.path().into()),
         ("LAB_LAUNCH", launch.into()),
         ("LAB_XTASK", std::env::current_exe()?.into()),
+        ("LAB_BUSYBOX", busybox.into()),
     ];
+    if needs_metallb {
+        // The nodes have them.
+        fs::remove_dir_all(more_images)?;
+        environment.push(("LAB_METALLB", metallb::manifest()?.into()));
+    }
     // The nodes are emulated.
     let passed = suite.run(2, &environment);
     folder.end()?;

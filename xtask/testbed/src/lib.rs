@@ -7,6 +7,7 @@ pub mod e2e;
 mod go;
 pub mod image;
 pub mod lab;
+mod metallb;
 pub mod paths;
 mod tail;
 mod test_counts;

@@ -14,7 +14,7 @@ use crate::document;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An environment variable that `cargo xtask lab test` sets.
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask lab test`"))
 }
 
@@ -33,13 +33,21 @@ pub(crate) fn program() -> PathBuf {
 }
 
 /// Repeats `answer` until it returns a value; panics after [`PATIENCE`].
-pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+pub(crate) fn wait_for<T>(what: &str, answer: impl FnMut() -> Option<T>) -> T {
+    answer_within(PATIENCE, answer).unwrap_or_else(|| panic!("{what}"))
+}
+
+/// Repeats `answer` until it returns a value, for at most `patience`.
+pub(crate) fn answer_within<T>(
+    patience: Duration,
+    mut answer: impl FnMut() -> Option<T>,
+) -> Option<T> {
+    let deadline = Instant::now() + patience;
     loop {
-        if let Some(answer) = answer() {
-            return answer;
+        let answered = answer();
+        if answered.is_some() || Instant::now() >= deadline {
+            return answered;
         }
-        assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(500));
     }
 }

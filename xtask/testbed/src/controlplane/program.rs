@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::go::program::{GoProgram, Output};
+use crate::go::program::{GoProgram, KUBERNETES, Output};
 
 /// A minor of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -62,5 +62,6 @@ fn control_plane(version: Version) -> GoProgram {
         package: ".",
         sources: &["main.go", "certify.go", "etcd.go", "fill.go", "pki.go"],
         output: Output::Program,
+        release_of: KUBERNETES,
     }
 }

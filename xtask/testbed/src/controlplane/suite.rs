@@ -73,6 +73,14 @@ impl Suite {
         Ok(suite)
     }
 
+    /// Returns whether the path of a selected test begins with the module `name`.
+    pub(crate) fn has_module(&self, name: &str) -> bool {
+        let prefix = format!("{name}::");
+        let tests = self.binaries.iter();
+        let mut tests = tests.flat_map(|one| one.shared.iter().chain(&one.alone));
+        tests.any(|test| test.starts_with(&prefix))
+    }
+
     fn count(&self) -> usize {
         let binaries = self.binaries.iter();
         binaries.map(|one| one.shared.len() + one.alone.len()).sum()

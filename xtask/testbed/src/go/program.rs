@@ -39,7 +39,12 @@ pub(crate) struct GoProgram {
     /// Its sources in the module, without the module file and its checksums.
     pub(crate) sources: &'static [&'static str],
     pub(crate) output: Output,
+    /// The module whose version is the program's release.
+    pub(crate) release_of: &'static str,
 }
+
+/// The module of Kubernetes' own programs.
+pub(crate) const KUBERNETES: &str = "k8s.io/kubernetes";
 
 impl GoProgram {
     /// Returns the path of the program, and builds it if its sources have changed.
@@ -63,9 +68,9 @@ impl GoProgram {
         Ok(program)
     }
 
-    /// Reads the version of Kubernetes that the module file requires, such as `v1.36.3`.
+    /// Reads the version of [`Self::release_of`] that the module file requires, such as `v1.36.3`.
     pub(crate) fn release(&self) -> anyhow::Result<String> {
-        release(&self.read(self.modules)?)
+        release(&self.read(self.modules)?, self.release_of)
     }
 
     /// Returns the folder with the source of `package`, a dependency of the module, and downloads it if need be.
@@ -93,13 +98,23 @@ impl GoProgram {
         };
         go.args(["-trimpath", "-buildvcs=false"])
             .arg(format!("-modfile={}", self.modules))
-            .args(["-ldflags", &linker_flags(release)])
+            .args(["-ldflags", &self.linker_flags(release)])
             .arg("-o")
             .args([unfinished.as_os_str(), self.package.as_ref()]);
         self.wait(start(&mut go)?, &step)?;
         fs::rename(&unfinished, program)?;
         step.done("");
         Ok(())
+    }
+
+    /// Strips symbols. Programs of Kubernetes report the release as their version.
+    fn linker_flags(&self, release: &str) -> String {
+        let strip = "-s -w".to_owned();
+        if self.release_of == KUBERNETES {
+            strip + &version_flags(release)
+        } else {
+            strip
+        }
     }
 
     fn wait(&self, mut go: Child, step: &ProgressLine) -> anyhow::Result<()> {
@@ -134,28 +149,28 @@ fn start(go: &mut Command) -> anyhow::Result<Child> {
     go.spawn().context("cannot start Go")
 }
 
-/// Strips symbols and sets the version that the program reports.
-fn linker_flags(release: &str) -> String {
+/// Sets the version that a program of Kubernetes reports.
+fn version_flags(release: &str) -> String {
     let package = "k8s.io/component-base/version";
     let minor: Vec<&str> = release.trim_start_matches('v').split('.').collect();
     let [major, minor, ..] = minor.as_slice() else {
-        return "-s -w".to_owned();
+        return String::new();
     };
     format!(
-        "-s -w -X {package}.gitVersion={release} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+        " -X {package}.gitVersion={release} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
     )
 }
 
-/// Returns the version of Kubernetes that the module file requires.
-fn release(modules: &str) -> anyhow::Result<String> {
+/// Returns the version of the module `wanted` that the module file requires.
+fn release(modules: &str, wanted: &str) -> anyhow::Result<String> {
     let version = modules.lines().find_map(|line| {
         let line = line.trim();
         let line = line.strip_prefix("require ").unwrap_or(line);
-        line.strip_prefix("k8s.io/kubernetes ")
+        let mut words = line.strip_prefix(wanted)?.strip_prefix(' ')?.split(' ');
+        words.next()
     });
-    Ok(version
-        .context("the module file names no version of k8s.io/kubernetes")?
-        .to_owned())
+    let version = version.with_context(|| format!("the module file names no version of {wanted}"));
+    Ok(version?.to_owned())
 }
 
 #[cfg(test)]
@@ -166,12 +181,15 @@ mod tests {
     fn the_release_is_the_required_one_not_a_replacement() {
         let modules = "require (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n\
                        replace k8s.io/api => k8s.io/api v0.36.3\n";
-        assert_eq!(release(modules).unwrap(), "v1.36.3");
+        assert_eq!(release(modules, KUBERNETES).unwrap(), "v1.36.3");
+        let one = "require k8s.io/kubernetes v1.37.2\n";
+        assert_eq!(release(one, KUBERNETES).unwrap(), "v1.37.2");
+        let indirect = "require (\n\tgo.universe.tf/metallb v0.15.2 // indirect\n)\n";
         assert_eq!(
-            release("require k8s.io/kubernetes v1.37.2\n").unwrap(),
-            "v1.37.2"
+            release(indirect, "go.universe.tf/metallb").unwrap(),
+            "v0.15.2"
         );
-        assert!(release("module x\n").is_err());
-        assert!(linker_flags("v1.36.3").ends_with("gitMinor=36"));
+        assert!(release("module x\n", KUBERNETES).is_err());
+        assert!(version_flags("v1.36.3").ends_with("gitMinor=36"));
     }
 }

@@ -1,6 +1,8 @@
 //! Collects the files of an image in a fixed order.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use super::component::Component;
 
@@ -48,6 +50,18 @@ impl Contents {
             files: BTreeMap::new(),
             components: Vec::new(),
         }
+    }
+
+    /// Returns an image with the names `references` that contains only the static `program`.
+    pub(super) fn of_program(
+        name: &'static str,
+        program: &Path,
+        references: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let mut contents = Self::new(name, &format!("/{name}"), &[]);
+        contents.references = references;
+        contents.program(name, fs::read(program)?);
+        Ok(contents)
     }
 
     /// Names it and labels it as an image of this project.

@@ -149,17 +149,13 @@ fn agnhost(images: &TestImages, machines: &Machines) -> anyhow::Result<Contents>
 }
 
 fn regression(images: &TestImages) -> anyhow::Result<Contents> {
-    let mut contents = Contents::new("regression-issue-74839", "/regression-issue-74839", &[]);
-    contents.references = named(&images.names, &[REGRESSION])?;
-    contents.program("regression-issue-74839", fs::read(&images.regression)?);
-    Ok(contents)
+    let references = named(&images.names, &[REGRESSION])?;
+    Contents::of_program("regression-issue-74839", &images.regression, references)
 }
 
 fn dns(images: &TestImages) -> anyhow::Result<Contents> {
-    let mut contents = Contents::new("coredns", "/coredns", &[]);
-    contents.references = vec![images.dns.name.to_owned()];
-    contents.program("coredns", fs::read(&images.dns.program)?);
-    Ok(contents)
+    let references = vec![images.dns.name.to_owned()];
+    Contents::of_program("coredns", &images.dns.program, references)
 }
 
 /// Returns the images of `all` in one of `repositories`; each must have at least one.

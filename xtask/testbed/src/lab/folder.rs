@@ -70,6 +70,11 @@ impl Folder {
         Ok(images)
     }
 
+    /// Returns the path for images that are written before the lab's folder exists.
+    pub(super) fn more_images(&self) -> PathBuf {
+        self.path.with_extension("images")
+    }
+
     /// Returns whether its network exists and the test run that started it still runs.
     pub(super) fn is_running(&self) -> bool {
         let wanted = |owner: &Option<Process>| owner.as_ref().is_none_or(Process::is_running);
