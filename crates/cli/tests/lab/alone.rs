@@ -1,12 +1,11 @@
 //! Failures of a cluster, one scene after the other, with continuous traffic from every node.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
     NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_tries, kubectl_with, on_node,
-    wait_for, wait_for_rollout, wait_until_served, weights_of, xtask,
+    print_duration, wait_for, wait_for_rollout, wait_until_served, weights_of, xtask,
 };
 use crate::refusal::Refusal;
 use crate::traffic::{PATIENCE, Traffic};
@@ -37,13 +36,6 @@ impl Stage<'_> {
         let weight = weights.get(&format!("{pod}:8080"));
         weight.is_some_and(|weight| *weight > 0)
     }
-}
-
-/// Prints the duration to standard error; cargo shows the test's own output only if it fails.
-fn print_duration(name: &str, began: Instant) {
-    let seconds = began.elapsed().as_secs_f64();
-    let mut stderr = std::io::stderr().lock();
-    writeln!(stderr, "    scene: {name}: {seconds:.0} s").unwrap();
 }
 
 #[test]

@@ -52,6 +52,13 @@ pub(crate) fn answer_within<T>(
     }
 }
 
+/// Prints the duration to standard error; cargo shows the test's own output only if it fails.
+pub(crate) fn print_duration(name: &str, began: Instant) {
+    let seconds = began.elapsed().as_secs_f64();
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "    scene: {name}: {seconds:.0} s").unwrap();
+}
+
 /// Runs kubectl with `input` on standard input; returns its output or its errors.
 pub(crate) fn kubectl_tries(input: &str, arguments: &[&str]) -> Result<String, String> {
     let done = run(input, arguments);
@@ -114,6 +121,12 @@ pub(crate) fn text(done: &Output) -> String {
 
 /// The nodes, each with another kernel.
 pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// The address of `node` in the lab's network.
+pub(crate) fn address_of(node: &str) -> String {
+    let address = "-o=jsonpath={.status.addresses[?(@.type==\"InternalIP\")].address}";
+    kubectl(&["get", "node", node, address])
+}
 
 /// Waits until every node's kernel has real servers with a weight above zero for an address.
 pub(crate) fn wait_until_served(address: &str) {

@@ -1,9 +1,10 @@
 //! The real `MetalLB` in layer 2 mode, installed with its own manifest.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cluster::{Namespace, answer_within, kubectl, kubectl_tries, variable};
+use crate::cluster::{NODES, address_of, answer_within, kubectl, kubectl_tries, on_node, variable};
 
 /// The longest wait for a change that `MetalLB` makes or causes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -14,7 +15,12 @@ const NAMESPACE: &str = "--namespace=metallb-system";
 const STATE: [&[&str]; 5] = [
     &["get", "pods", "--all-namespaces", "-o=wide"],
     &["get", "services", "--all-namespaces", "-o=wide"],
-    &[NAMESPACE, "get", "servicel2statuses", "-o=wide"],
+    &[
+        "get",
+        "events",
+        "--field-selector=reason=nodeAssigned",
+        "--all-namespaces",
+    ],
     &[NAMESPACE, "get", "events"],
     &[
         NAMESPACE,
@@ -29,6 +35,8 @@ const STATE: [&[&str]; 5] = [
 pub(crate) struct MetalLb {
     /// Its manifest and our changes to it.
     folder: tempfile::TempDir,
+    /// The address of each node.
+    nodes: [(&'static str, String); 3],
 }
 
 impl MetalLb {
@@ -36,6 +44,7 @@ impl MetalLb {
     pub(crate) fn install() -> Self {
         let metallb = Self {
             folder: tempfile::tempdir().unwrap(),
+            nodes: NODES.map(|node| (node, address_of(node))),
         };
         let folder = metallb.folder.path();
         let manifest = variable("LAB_METALLB");
@@ -45,52 +54,26 @@ impl MetalLb {
         std::fs::write(folder.join("kustomization.yaml"), changes).unwrap();
         kubectl(&["apply", "-k", metallb.path()]);
         for what in ["deployment/controller", "daemonset/speaker"] {
-            metallb.roll_out(what);
+            roll_out(what);
         }
         // The API server accepts objects of a new kind only after a moment.
-        metallb.wait_for("no addresses can be configured", || {
+        wait_for("no addresses can be configured", || {
             let addresses = include_str!("metallb/addresses.yaml");
             kubectl_tries(addresses, &["apply", "-f", "-"])
         });
         metallb
     }
 
-    /// Waits until every pod of `what` is ready.
-    fn roll_out(&self, what: &str) {
-        let patience = format!("--timeout={}s", 2 * PATIENCE.as_secs());
-        let status = [NAMESPACE, "rollout", "status", what, &patience];
-        if let Err(complaint) = kubectl_tries("", &status) {
-            panic!("{complaint}{}", state());
-        }
-    }
-
-    /// Repeats `answer` until it returns a value. The panic shows its last error, and the state of `MetalLB`.
-    pub(crate) fn wait_for<T>(
-        &self,
-        what: &str,
-        mut answer: impl FnMut() -> Result<T, String>,
-    ) -> T {
-        let mut last = String::new();
-        let answered = answer_within(PATIENCE, || answer().map_err(|error| last = error).ok());
-        answered.unwrap_or_else(|| panic!("{what}: {last}{}", state()))
-    }
-
-    /// The nodes that announce a Service according to `MetalLB`; more than one only during a change.
-    pub(crate) fn announcing(&self, namespace: &Namespace, service: &str) -> Vec<String> {
-        let selector = format!(
-            "--selector=metallb.io/service-namespace={},metallb.io/service-name={service}",
-            namespace.0
-        );
-        let nodes = "-o=jsonpath={.items[*].status.node}";
-        let nodes = kubectl(&[NAMESPACE, "get", "servicel2statuses", &selector, nodes]);
-        nodes.split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// Deletes the speaker on `node`. It does not come back while the node has the taint of [`TaintedNode`].
-    pub(crate) fn delete_speaker(&self, node: &str) {
-        let here = format!("--field-selector=spec.nodeName={node}");
-        let speakers = ["delete", "pods", "--selector=component=speaker", &here];
-        kubectl(&[&[NAMESPACE], &speakers[..], &["--timeout=120s"]].concat());
+    /// The nodes whose speakers announce `address`, by their metrics; more than one only during a change.
+    ///
+    /// `ServiceL2Status` names a deleted speaker's node forever: the next speaker also becomes an owner of that object,
+    /// which is then not collected, and cannot change the node in it (0.15.2).
+    pub(crate) fn announcing(&self, address: &str) -> BTreeSet<&'static str> {
+        let labels = format!("metallb_speaker_announced{{ip=\"{address}\",");
+        let announces = |metrics: &str| metrics.lines().any(|line| line.starts_with(&labels));
+        let nodes = self.nodes.iter();
+        let announcing = nodes.filter(|(node, address)| announces(&metrics(node, address)));
+        announcing.map(|(node, _)| *node).collect()
     }
 
     fn path(&self) -> &str {
@@ -103,6 +86,35 @@ impl Drop for MetalLb {
         let delete = ["delete", "-k", self.path(), "--wait=false"];
         drop(kubectl_tries("", &delete));
     }
+}
+
+/// The metrics of the speaker on `node`; empty without a speaker.
+fn metrics(node: &str, address: &str) -> String {
+    let ask = format!("wget -qO- http://{address}:7472/metrics 2>/dev/null || true");
+    on_node(node, &ask)
+}
+
+/// Waits until every pod of `what` is ready.
+fn roll_out(what: &str) {
+    let patience = format!("--timeout={}s", 2 * PATIENCE.as_secs());
+    let status = [NAMESPACE, "rollout", "status", what, &patience];
+    if let Err(complaint) = kubectl_tries("", &status) {
+        panic!("{complaint}{}", state());
+    }
+}
+
+/// Repeats `answer` until it returns a value. The panic shows its last error, and the state of `MetalLB`.
+pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Result<T, String>) -> T {
+    let mut last = String::new();
+    let answered = answer_within(PATIENCE, || answer().map_err(|error| last = error).ok());
+    answered.unwrap_or_else(|| panic!("{what}: {last}{}", state()))
+}
+
+/// Deletes the speaker on `node`. It does not come back while the node is a [`TaintedNode`].
+pub(crate) fn delete_speaker(node: &str) {
+    let here = format!("--field-selector=spec.nodeName={node}");
+    let speakers = ["delete", "pods", "--selector=component=speaker", &here];
+    kubectl(&[&[NAMESPACE], &speakers[..], &["--timeout=120s"]].concat());
 }
 
 /// What `MetalLB` and the cluster say.

@@ -26,12 +26,13 @@ pub(crate) struct PeerAnswer {
     pub(crate) client: String,
 }
 
-pub(crate) struct OutsideClient {
+/// Asks for hardware addresses.
+pub(crate) struct ArpClient {
     /// The nodes by the hardware address of their link.
     nodes: BTreeMap<String, &'static str>,
 }
 
-impl OutsideClient {
+impl ArpClient {
     pub(crate) fn new() -> Self {
         let nodes = NODES.map(|node| {
             let address = on_node(node, "cat /sys/class/net/eth0/address");
@@ -54,21 +55,22 @@ impl OutsideClient {
             let (_, rest) = rest.split_once('[')?;
             Some(rest.split_once(']')?.0)
         });
-        replies.map(|address| self.nodes[address]).collect()
+        let node = |address| *self.nodes.get(address).unwrap();
+        replies.map(node).collect()
     }
+}
 
-    /// The answers to ten connections.
-    pub(crate) fn connect(&self, address: &str) -> Vec<PeerAnswer> {
-        let mut bash = outside("bash");
-        bash.args(["-c", &CONNECT.replace("ADDRESS", address)]);
-        let printed = text(&bash.output().unwrap());
-        let answers = printed.lines().map(|line| {
-            let (node, client) = line.split_once(' ').unwrap_or((line, ""));
-            PeerAnswer {
-                node: node.to_owned(),
-                client: client.to_owned(),
-            }
-        });
-        answers.collect()
-    }
+/// The answers to ten connections.
+pub(crate) fn connect(address: &str) -> Vec<PeerAnswer> {
+    let mut bash = outside("bash");
+    bash.args(["-c", &CONNECT.replace("ADDRESS", address)]);
+    let printed = text(&bash.output().unwrap());
+    let answers = printed.lines().map(|line| {
+        let (node, client) = line.split_once(' ').unwrap_or((line, ""));
+        PeerAnswer {
+            node: node.to_owned(),
+            client: client.to_owned(),
+        }
+    });
+    answers.collect()
 }

@@ -1,4 +1,4 @@
-module ipvs-topo/announcer
+module ipvs-topo/metallb
 
 go 1.24.0
 
