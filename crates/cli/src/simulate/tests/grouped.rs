@@ -136,9 +136,10 @@ fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
         flows.iter().map(rounded).collect()
     };
     let (grouped, single) = (ask(&groups), ask(&alone));
-    // `mh` gives one of its 4,093 buckets to another real server if a nearer one comes first.
+    // `mh` gives a few of its 4,093 buckets to other real servers if a nearer one comes first: 8 at most in 6,000 cases.
+    // A Node in the wrong group moves a whole part, more than 14 buckets.
     let buckets = parts.iter().sum::<f64>() * 1e9 / 4093.0;
-    let most = if hashes { buckets * 7.0 } else { 2.0 };
+    let most = if hashes { buckets * 12.0 } else { 2.0 };
     prop_assert_eq!(grouped.len(), single.len());
     for ((left, left_empty), (right, right_empty)) in grouped.iter().zip(&single) {
         prop_assert_eq!(left_empty.len(), right_empty.len());
