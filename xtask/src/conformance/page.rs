@@ -94,12 +94,15 @@ fn published(text: &str) -> Cells {
     let names = header.unwrap_or_default();
     let proxy_of = |name: &&str| Proxy::ALL.into_iter().find(|proxy| proxy.name() == *name);
     let mut cells = Cells::new();
-    for row in rows.filter(|row| row.first() != Some(&"---")) {
-        let columns = names.iter().zip(&row).skip(1);
+    for row in rows {
+        let Some((test, results)) = row.split_first().filter(|(test, _)| **test != "---") else {
+            continue;
+        };
+        let columns = names.iter().skip(1).zip(results);
         let known = columns.filter_map(|(name, cell)| Some((proxy_of(name)?, *cell)));
         let run = known.filter(|(_, cell)| *cell != NOT_RUN);
         let run = run.map(|(proxy, cell)| (proxy, cell.to_owned()));
-        cells.insert(row[0].to_owned(), run.collect());
+        cells.insert((*test).to_owned(), run.collect());
     }
     cells
 }
