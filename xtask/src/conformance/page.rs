@@ -85,8 +85,8 @@ impl ResultsPage {
 }
 
 /// Reads the cells of a table that `table` wrote.
-fn published(text: &str) -> Cells {
-    let mut rows = text.lines().filter_map(|line| {
+fn published(markdown: &str) -> Cells {
+    let mut rows = markdown.lines().filter_map(|line| {
         let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
         Some(row.split(" | ").collect::<Vec<_>>())
     });
