@@ -98,7 +98,7 @@ impl Responder {
             self.decisions.forget(snapshot, service);
         }
         if changes.nodes {
-            self.client_nodes = ClientNodes::of(snapshot);
+            self.client_nodes = ClientNodes::of(snapshot, &self.own_node);
             self.decisions.forget_all();
         }
         if changes.nodes || !changes.services.is_empty() {
@@ -158,7 +158,7 @@ impl Responder {
         is_negative.then(|| self.records.soa(self.serial))
     }
 
-    /// The Node of a client: by an address or a pod range of Nodes, or else as an endpoint.
+    /// The Node of a client: by a pod range or an address of Nodes, or else as an endpoint.
     pub fn node_of(&self, client: IpAddr) -> Arc<str> {
         let by_node = self.client_nodes.node_of(client);
         let node = by_node.or_else(|| self.addresses.node_of(client));

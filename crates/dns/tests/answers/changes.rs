@@ -65,3 +65,22 @@ fn the_serial_counts_the_changes() {
     dns.update();
     assert_ne!(soa(&mut dns), first);
 }
+
+#[test]
+fn a_kubelet_does_not_get_the_clients_of_other_nodes() {
+    const OF_N2: &str = "10.244.2.200";
+    let mut dns = Dns::of(&headless(""));
+    dns.snapshot.set_node(Node {
+        addresses: vec![
+            CLIENT.parse().unwrap(),
+            OF_N2.parse().unwrap(),
+            "192.0.2.1".parse().unwrap(),
+        ],
+        pod_cidrs: vec![format!("{CLIENT}/32").parse().unwrap()],
+        ..Node::new("a")
+    });
+    dns.update();
+    for (client, node) in [(CLIENT, "n1"), ("192.0.2.1", "n1"), (OF_N2, "n2")] {
+        assert_eq!(dns.node_of(client), node, "{client}");
+    }
+}

@@ -20,7 +20,8 @@ pub struct EndpointSlice {
     pub ports: Vec<SlicePort>,
     /// `endpoints`.
     pub endpoints: Vec<Endpoint>,
-    /// `hostname` of the endpoints that have one, by address. Empty where nobody asks for names.
+    /// `hostname` of the endpoints that have one, by address. Only DNS uses them, so they are empty for other
+    /// consumers.
     pub hostnames: BTreeMap<IpAddr, Arc<str>>,
 }
 
