@@ -18,7 +18,7 @@ const OUTPUT_FIRST: i32 = -310;
 /// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
 const AFTER_IPVS: i32 = 150;
-/// `NF_IP_PRI_FILTER`: before IPVS in the input hook. Also the priority for ARP.
+/// `NF_IP_PRI_FILTER`, for ARP.
 const FILTER: i32 = 0;
 /// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
 const MANGLE: i32 = -150;
@@ -40,14 +40,12 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
         save_mark(),
         unclaimed(echo, refuse),
         base("input", ("input", AFTER_IPVS), claim(ip)),
-        base("silent-input", ("input", FILTER), vec![silence(ip)]),
-        base("silent-output", ("output", MANGLE), vec![silence(ip)]),
         postrouting(ip, pods, masquerade),
         base("before-ipvs", ("input", BEFORE_IPVS), before_ipvs(ip, pods)),
         base(
             "before-ipvs-output",
             ("output", MANGLE),
-            vec![check_source(ip)],
+            before_ipvs_output(ip),
         ),
         base("after-ipvs-input", ("input", BEHIND_IPVS), unmark(ip, pods)),
         base(
@@ -217,6 +215,8 @@ fn silence(ip: &str) -> Rule {
 /// `net/netfilter/ipvs/ip_vs_ctl.c`), so marked packets have other real servers than those from inside. It does so only for
 /// packets without a connection of its own, which may have one of conntrack. Packets that conntrack calls invalid get no
 /// mark: [`unmark`] would not know them.
+///
+/// The first rule ends the chain for most packets of most connections.
 fn before_ipvs(ip: &str, pods: &LocalPods) -> Vec<Rule> {
     let listener = listener(ip);
     let inside = |client: String| Rule::new(format!("{client} accept"), "from inside the cluster");
@@ -237,7 +237,20 @@ fn before_ipvs(ip: &str, pods: &LocalPods) -> Vec<Rule> {
         // `unmark` does not see the link, and so clears the marks of all clients.
         LocalPods::ByLink(links) => [save, inside(format!("iifname {links}")), drop, mark],
     };
-    std::iter::once(check_source(ip)).chain(rules).collect()
+    let unmarked = Rule::new(
+        format!("ct state established {listener} != @marked accept"),
+        "the same endpoints for all clients",
+    );
+    [unmarked, silence(ip), check_source(ip)]
+        .into_iter()
+        .chain(rules)
+        .collect()
+}
+
+/// New connections of this node's processes.
+fn before_ipvs_output(ip: &str) -> Vec<Rule> {
+    let known = Rule::new("ct state established accept", "IPVS decided before");
+    vec![known, silence(ip), check_source(ip)]
 }
 
 /// Keeps the mark of another program while IPVS has the packet: Calico marks packets in the input hook, and applies no
@@ -279,7 +292,12 @@ fn unmark(ip: &str, pods: &LocalPods) -> Vec<Rule> {
         "meta mark set ct id map @saved-marks delete @saved-marks { ct id : meta mark }",
         "another program's mark",
     );
-    inside.into_iter().chain(rules).chain([restore]).collect()
+    let unmarked = Rule::new("meta mark 0 accept", "no mark of ours");
+    std::iter::once(unmarked)
+        .chain(inside)
+        .chain(rules)
+        .chain([restore])
+        .collect()
 }
 
 /// Address, protocol and port that a packet goes to.
