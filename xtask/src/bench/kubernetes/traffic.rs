@@ -68,11 +68,11 @@ fn figures(traffic: &TrafficReport) -> Vec<TrafficFigure> {
 /// Returns the figures in which the agent should be ahead or equal.
 fn figures_with_target(traffic: &TrafficReport) -> Vec<TrafficFigure> {
     let paths = [
-        ("cluster IP", &traffic.cluster_ip),
-        ("node port", &traffic.node_port),
+        ("cluster IP", &traffic.cluster_ip, &traffic.ipvs),
+        ("node port", &traffic.node_port, &traffic.masqueraded),
     ];
     let mut figures = Vec::new();
-    for (path, readings) in paths {
+    for (path, readings, ipvs) in paths {
         figures.extend(
             PATH_FIGURES
                 .iter()
@@ -80,7 +80,7 @@ fn figures_with_target(traffic: &TrafficReport) -> Vec<TrafficFigure> {
                     name: format!("{path}: {figure}"),
                     unit: *unit,
                     value: median(readings, *read),
-                    kernel: Some([&traffic.ipvs, &traffic.routed].map(|path| median(path, *read))),
+                    kernel: Some([ipvs, &traffic.routed].map(|path| median(path, *read))),
                 }),
         );
     }
@@ -217,6 +217,7 @@ mod tests {
             traffic: Some(TrafficReport {
                 routed: path(2.0),
                 ipvs: path(1.0),
+                masqueraded: path(0.5),
                 cluster_ip: path(factor),
                 node_port: path(factor),
                 quiet: stall,
@@ -242,7 +243,7 @@ mod tests {
         };
         assert_eq!(
             cells("node port: new connections"),
-            ["800", "400", "2.00", "1600", "0.50", "1000", "2000"]
+            ["800", "400", "2.00", "1600", "0.50", "500", "2000"]
         );
         assert_eq!(
             cells("cluster IP: one connection, p50"),

@@ -9,6 +9,8 @@ pub struct TrafficReport {
     pub routed: Vec<PathReading>,
     /// Through the only virtual server of an IPVS table, without any nftables table, before the proxy's first start.
     pub ipvs: Vec<PathReading>,
+    /// The same, with conntrack and one rule of nftables that masquerades, as a node port needs.
+    pub masqueraded: Vec<PathReading>,
     /// Through a cluster IP.
     pub cluster_ip: Vec<PathReading>,
     /// Through a node port.

@@ -58,8 +58,18 @@ ipvsadm -a -t 10.96.0.80:80 -r 10.244.0.4:8080 -m
 ip route add local 10.96.0.80 dev lo
 ";
 
-/// Removes it again, so that a proxy finds an empty kernel.
+/// Masquerades connections through IPVS.
+const MASQUERADE: &str = "
+sysctl -qw net.ipv4.vs.conntrack=1
+nft add table ip masquerade
+nft add chain ip masquerade postrouting '{ type nat hook postrouting priority 100; }'
+nft add rule ip masquerade postrouting ct original ip daddr 10.96.0.80 masquerade
+";
+
+/// Removes both, so that a proxy finds an empty kernel.
 const NO_IPVS: &str = "
+nft delete table ip masquerade
+sysctl -qw net.ipv4.vs.conntrack=0
 ip route del local 10.96.0.80 dev lo
 ipvsadm -C
 ";
@@ -86,6 +96,9 @@ impl TrafficBench {
             bench.traffic.routed.push(path("routes alone", POD)?);
             shell(IPVS)?;
             bench.traffic.ipvs.push(path("IPVS alone", CLUSTER_IP)?);
+            shell(MASQUERADE)?;
+            let masqueraded = path("IPVS alone, masquerading", CLUSTER_IP)?;
+            bench.traffic.masqueraded.push(masqueraded);
             shell(NO_IPVS)?;
         }
         Ok(bench)
