@@ -73,12 +73,12 @@ impl RecordBuilder {
 
     /// The start of authority. The same TTL limits how long clients keep negative answers.
     pub(crate) fn soa(&self, serial: u32) -> Record {
-        let below = |label: &str| {
-            let name = Name::from_labels([label.as_bytes()]);
+        let below = |labels: &[&str]| {
+            let name = Name::from_labels(labels.iter().map(|label| label.as_bytes()));
             let name = name.and_then(|name| name.append_domain(&self.domain));
             name.unwrap_or_else(|_| self.domain.clone())
         };
-        let (server, mailbox) = (below("ns"), below("hostmaster"));
+        let (server, mailbox) = (below(&["ns", "dns"]), below(&["hostmaster"]));
         let data = SOA::new(server, mailbox, serial, REFRESH, RETRY, EXPIRE, self.ttl);
         self.record(&self.domain, RData::SOA(data))
     }

@@ -17,8 +17,11 @@ pub(crate) enum ClusterName {
     /// A namespace below `svc`.
     Namespace(String),
     Service(ObjectName),
-    /// `_tcp.SERVICE`: a branch if the Service exists.
-    Protocol(ObjectName),
+    /// `_tcp.SERVICE`: a branch if the Service has a port of this protocol.
+    Protocol {
+        service: ObjectName,
+        protocol: Protocol,
+    },
     Port {
         service: ObjectName,
         name: String,
@@ -63,7 +66,10 @@ impl ClusterName {
             [first, service, namespace, "svc"] => {
                 let service = ObjectName::new(*namespace, *service);
                 match first.strip_prefix('_') {
-                    Some(name) => protocol(name).map_or(Self::Nothing, |_| Self::Protocol(service)),
+                    Some(name) => protocol(name).map_or(Self::Nothing, |protocol| Self::Protocol {
+                        service,
+                        protocol,
+                    }),
                     None => Self::Endpoint {
                         service,
                         hostname: (*first).to_owned(),
@@ -109,9 +115,13 @@ pub(crate) fn pod_address(label: &str) -> Option<IpAddr> {
     v4.map(IpAddr::V4).or_else(|_| v6().map(IpAddr::V6)).ok()
 }
 
-/// The hostname of an endpoint that has none.
+/// The hostname of an endpoint that has none. A label must not end with a dash, as that of `fd00::` would.
 pub(crate) fn dashed(address: IpAddr) -> String {
-    address.to_string().replace(['.', ':'], "-")
+    let mut label = address.to_string().replace(['.', ':'], "-");
+    if label.ends_with('-') {
+        label.push('0');
+    }
+    label
 }
 
 /// The name of a Service in `domain`; `None` if it is too long for DNS.
@@ -191,7 +201,13 @@ mod tests {
             protocol,
         };
         check([
-            ("_tcp.cart.shop.svc", ClusterName::Protocol(cart())),
+            (
+                "_tcp.cart.shop.svc",
+                ClusterName::Protocol {
+                    service: cart(),
+                    protocol: Protocol::Tcp,
+                },
+            ),
             ("_http._tcp.cart.shop.svc", port("http", Protocol::Tcp)),
             ("_dns._udp.cart.shop.svc", port("dns", Protocol::Udp)),
             ("_x._sctp.cart.shop.svc", port("x", Protocol::Sctp)),
@@ -251,5 +267,18 @@ mod tests {
         let name = service_name(&service, &domain).unwrap();
         assert_eq!(name.to_ascii(), "cart.shop.svc.cluster.local.");
         assert_eq!(endpoint_name(&"x".repeat(64), &service, &domain), None);
+    }
+
+    #[test]
+    fn an_address_with_dashes_is_a_label_from_which_the_address_is_read() {
+        for (address, label) in [
+            ("10.244.1.7", "10-244-1-7"),
+            ("fd00::7", "fd00--7"),
+            ("fd00:1::", "fd00-1--0"),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(dashed(address), label);
+            assert_eq!(pod_address(label), Some(address));
+        }
     }
 }

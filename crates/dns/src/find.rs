@@ -44,8 +44,11 @@ impl Responder {
                 NameLookup::branch(snapshot.has_services_in(&namespace))
             }
             ClusterName::Service(service) => self.service(snapshot, question, &service),
-            ClusterName::Protocol(service) => {
-                NameLookup::branch(existing(snapshot, &service).is_some())
+            ClusterName::Protocol { service, protocol } => {
+                NameLookup::branch(existing(snapshot, &service).is_some_and(|service| {
+                    let mut ports = named_ports(snapshot, service);
+                    ports.any(|port| port.protocol == protocol)
+                }))
             }
             ClusterName::Port {
                 service,
@@ -109,7 +112,7 @@ impl Responder {
         let Some(service) = existing(snapshot, service) else {
             return NameLookup::NoSuchName;
         };
-        let mut ports = service.ports.iter();
+        let mut ports = named_ports(snapshot, service);
         let port = ports.find(|port| *port.name == *name && port.protocol == protocol);
         match port {
             None => NameLookup::NoSuchName,
@@ -140,10 +143,11 @@ impl Responder {
             .iter()
             .flat_map(|family| cluster_ips(service, *family));
         let additionals = self.addresses_of(&target, addresses);
-        let records = ports.iter().map(|port| {
-            let number = port.port.get();
-            self.records.port(&question.name, 1, number, target.clone())
-        });
+        // Ports of several protocols may have one number.
+        let numbers: BTreeSet<u16> = ports.iter().map(|port| port.port.get()).collect();
+        let records = numbers
+            .into_iter()
+            .map(|number| self.records.port(&question.name, 1, number, target.clone()));
         NameLookup::Records(records.collect(), additionals)
     }
 
@@ -161,7 +165,7 @@ impl Responder {
         let turn = self.turn(question, &service.name, turn_of);
         let slices = snapshot.slices(&service.name);
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
-        let mut known = BTreeSet::new();
+        let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
         for port in ports {
             for family in FAMILIES {
                 let port = Some((Arc::clone(&port.name), port.protocol));
@@ -176,7 +180,9 @@ impl Responder {
                     else {
                         continue;
                     };
-                    additionals.push(self.records.address(&target, endpoint.address));
+                    if known_addresses.insert(endpoint.address) {
+                        additionals.push(self.records.address(&target, endpoint.address));
+                    }
                     // A pod has one name for both families.
                     if known.insert((hostname, endpoint.port)) {
                         let (weight, port) = (endpoint.weight, endpoint.port);
@@ -209,7 +215,8 @@ impl Responder {
             let addresses = published.map(|endpoint| endpoint.address);
             found.extend(addresses.filter(|address| {
                 let own = slice.hostnames.get(address);
-                own.map_or(by_address == Some(*address), |own| **own == *hostname)
+                let is_by_address = || by_address == Some(*address) && dashed(*address) == hostname;
+                own.map_or_else(is_by_address, |own| **own == *hostname)
             }));
         }
         if found.is_empty() {
@@ -283,6 +290,26 @@ fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service
     exists.then_some(service)
 }
 
+/// The ports that have names below that of the Service. A port of a headless Service needs an endpoint.
+fn named_ports<'s>(
+    snapshot: &'s Snapshot,
+    service: &'s Service,
+) -> impl Iterator<Item = &'s ServicePort> {
+    let slices = snapshot.slices(&service.name);
+    let has_endpoint = |port: &ServicePort| {
+        slices.iter().any(|slice| {
+            let mut ports = slice.ports.iter();
+            let mut endpoints = slice.endpoints.iter();
+            ports.any(|own| own.name == port.name && own.protocol == port.protocol)
+                && endpoints.any(|endpoint| is_published(service, endpoint))
+        })
+    };
+    let named = service.ports.iter().filter(|port| !port.name.is_empty());
+    named.filter(move |port| {
+        service.external_name.is_none() && (!service.is_headless() || has_endpoint(port))
+    })
+}
+
 /// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
 /// the Service may hold it if no other is ready.
 fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
@@ -309,8 +336,11 @@ fn hostname(slices: &[EndpointSlice], address: IpAddr) -> String {
         .map_or_else(|| dashed(address), ToString::to_string)
 }
 
-/// An external name that is no name of DNS leads nowhere.
+/// An external name that is no name of DNS leads nowhere. One that is an address is not resolved, as the API says.
 fn alias(target: &str) -> NameLookup {
+    if target.trim_end_matches('.').parse::<IpAddr>().is_ok() {
+        return NameLookup::NoSuchName;
+    }
     let name = Name::from_ascii(target).ok();
     let name = name.filter(|name| !name.is_root());
     name.map_or(NameLookup::NO_RECORDS, |mut name| {

@@ -20,8 +20,20 @@ spec: {clusterIP: 10.96.0.11, ports: [{port: 80}]}
 ---
 apiVersion: v1
 kind: Service
+metadata: {name: dns, namespace: shop}
+spec:
+  clusterIP: 10.96.0.12
+  ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53}]
+---
+apiVersion: v1
+kind: Service
 metadata: {name: away, namespace: shop}
-spec: {type: ExternalName, externalName: www.example.com}
+spec: {type: ExternalName, externalName: www.example.com, ports: [{name: http, port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: digits, namespace: shop}
+spec: {type: ExternalName, externalName: 192.0.2.80}
 ---
 apiVersion: v1
 kind: Service
@@ -69,6 +81,11 @@ fn a_cluster_ip_service_has_addresses_ports_and_pointers() {
         let name = format!("{absent}.web.shop.svc.cluster.local.");
         assert_eq!(dns.ask(&name, RecordType::SRV), ["NXDOMAIN"], "{name}");
     }
+    let both = "dns.shop.svc.cluster.local.";
+    assert_eq!(
+        dns.ask(both, RecordType::SRV),
+        [format!("SRV 0 1 53 {both}")]
+    );
     let unnamed = "_._tcp.unnamed.shop.svc.cluster.local.";
     assert_eq!(dns.ask(unnamed, RecordType::SRV), ["NXDOMAIN"]);
     let pointer = "10.0.96.10.in-addr.arpa.";
@@ -164,7 +181,8 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
         "shop.svc",
         "shop.pod",
         "_tcp.web.shop.svc",
-        "_udp.cart.shop.svc",
+        "_udp.web.shop.svc",
+        "_tcp.cart.shop.svc",
     ] {
         let name = format!("{branch}.cluster.local.");
         assert_eq!(dns.ask(&name, RecordType::A), ["NODATA"], "{name}");
@@ -174,6 +192,12 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
         "bank.svc",
         "x.shop.svc",
         "_tcp.x.shop.svc",
+        "_sctp.web.shop.svc",
+        "_udp.cart.shop.svc",
+        "_tcp.unnamed.shop.svc",
+        "_tcp.away.shop.svc",
+        "_http._tcp.away.shop.svc",
+        "digits.shop.svc",
         "shop",
         "a.b.c.web.shop.svc",
     ] {
@@ -183,7 +207,7 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
     assert_eq!(dns.ask("cluster.local.", RecordType::A), ["NODATA"]);
     let soa = dns.ask("cluster.local.", RecordType::SOA);
     assert!(
-        soa[0].starts_with("SOA ns.cluster.local. hostmaster.cluster.local. "),
+        soa[0].starts_with("SOA ns.dns.cluster.local. hostmaster.cluster.local. "),
         "{soa:?}"
     );
     assert_eq!(
@@ -295,4 +319,34 @@ endpoints: [{{addresses: ['{address}'], nodeName: n1, hostname: cart-0}}]
     let ports = dns.ask("_http._tcp.cart.shop.svc.cluster.local.", RecordType::SRV);
     let of_pod = ports.iter().filter(|record| record.ends_with(pod));
     assert_eq!((ports.len(), of_pod.count()), (3, 1));
+}
+
+#[test]
+fn a_port_without_an_endpoint_has_no_name_and_an_address_is_an_additional_record_once() {
+    let mut dns = Dns::of(
+        "
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop}
+spec: {clusterIP: None, ports: [{name: http, port: 80}, {name: tls, port: 443}, {name: dns, port: 53, protocol: UDP}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}}
+addressType: IPv6
+ports: [{name: http, port: 8080}, {name: tls, port: 8443}]
+endpoints: [{addresses: ['fd00:1::']}]
+",
+    );
+    let cart = "cart.shop.svc.cluster.local.";
+    let pod = format!("fd00-1--0.{cart}");
+    assert_eq!(dns.ask(&pod, RecordType::AAAA), ["AAAA fd00:1::"]);
+    let other_spelling = format!("fd00-1-0-0-0-0-0-0.{cart}");
+    assert_eq!(dns.ask(&other_spelling, RecordType::AAAA), ["NXDOMAIN"]);
+    for absent in ["_dns._udp", "_udp"] {
+        let name = format!("{absent}.{cart}");
+        assert_eq!(dns.ask(&name, RecordType::SRV), ["NXDOMAIN"], "{name}");
+    }
+    let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
+    assert_eq!((answer.records.len(), answer.additionals.len()), (2, 1));
 }
