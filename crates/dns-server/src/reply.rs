@@ -1,7 +1,9 @@
 //! Builds replies that fit the client's message size.
 
 use dns::DnsAnswer;
-use hickory_proto::op::{Edns, Message, Metadata, ResponseCode};
+use hickory_proto::op::{Edns, Message, Metadata, Query, ResponseCode};
+use hickory_proto::rr::{RData, Record};
+use hickory_proto::serialize::binary::BinEncodable as _;
 use hickory_server::server::Request;
 
 /// The longest UDP message, which passes nearly every network without fragments.
@@ -47,8 +49,37 @@ pub(crate) fn forwarded(mut message: Message, answer: Message) -> Message {
 
 /// Leaves out what does not fit: first the additional records, which clients can ask for, then
 /// answers, which truncates the message.
+///
+/// Hickory must have nothing to leave out, because it would leave bytes after the last record. It
+/// sends the question as it came, and no name in the records refers to it, so the question is
+/// measured alone. It also needs room for a whole name before it writes a reference instead.
 pub(crate) fn fit(message: &mut Message) {
+    let queries = std::mem::take(&mut message.queries);
+    let of_queries = queries.iter().map(length).sum::<usize>();
+    let sections = [&message.answers, &message.authorities, &message.additionals];
+    let of_names = sections.into_iter().flatten().map(length_of_names).max();
     let most = usize::from(message.edns.as_ref().map_or(512, Edns::max_payload));
+    let reserved = of_queries + of_names.unwrap_or(0);
+    fit_into(message, most.saturating_sub(reserved));
+    message.queries = queries;
+}
+
+fn length(query: &Query) -> usize {
+    query.to_bytes().map_or(0, |bytes| bytes.len())
+}
+
+/// The bytes that references may save.
+fn length_of_names(record: &Record) -> usize {
+    let target = match &record.data {
+        RData::CNAME(name) => name.len(),
+        RData::PTR(name) => name.len(),
+        _ => 0,
+    };
+    record.name.len() + target
+}
+
+/// Does this for a message without its question.
+fn fit_into(message: &mut Message, most: usize) {
     let fits = |message: &Message| message.to_vec().is_ok_and(|bytes| bytes.len() <= most);
     if fits(message) {
         return;
@@ -76,8 +107,8 @@ pub(crate) fn fit(message: &mut Message) {
 
 #[cfg(test)]
 mod tests {
-    use hickory_proto::op::{OpCode, Query};
-    use hickory_proto::rr::{Name, RData, Record, RecordType};
+    use hickory_proto::op::OpCode;
+    use hickory_proto::rr::{Name, RecordType};
 
     use super::*;
 
@@ -103,11 +134,12 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_the_client_learns_it() {
         for (answers, additionals, edns, expected) in [
             (3, 3, None, (3, 3, false)),
-            // 512 bytes are 46 of the question and its header, and 29 records of 16.
-            (29, 0, None, (29, 0, false)),
+            // 512 bytes are 45 of the header and the question, a record of 43, 24 records of 16,
+            // and room for a name.
+            (25, 0, None, (25, 0, false)),
             (20, 20, None, (20, 0, false)),
-            (30, 0, None, (29, 0, true)),
-            (200, 200, Some(1_232), (73, 0, true)),
+            (26, 0, None, (25, 0, true)),
+            (200, 200, Some(1_232), (70, 0, true)),
         ] {
             let mut message = message(answers, additionals, edns);
             fit(&mut message);

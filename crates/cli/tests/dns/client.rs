@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
 use hickory_proto::op::{Edns, Message, Query};
 use hickory_proto::rr::{Name, RData, RecordType};
+use hickory_proto::serialize::binary::{BinDecodable as _, BinDecoder};
 
 use crate::program::PATIENCE;
 
@@ -48,9 +49,21 @@ pub(crate) fn datagram(client: Ipv4Addr, server: SocketAddr, request: &[u8]) -> 
     buffer
 }
 
+/// The message in bytes, which have nothing after it.
+pub(crate) fn whole(bytes: &[u8]) -> Message {
+    let mut decoder = BinDecoder::new(bytes);
+    let message = Message::read(&mut decoder).unwrap();
+    assert!(
+        decoder.is_empty(),
+        "{} bytes follow {message}",
+        decoder.len()
+    );
+    message
+}
+
 pub(crate) fn over_udp(client: Ipv4Addr, server: SocketAddr, message: &Message) -> Message {
     let bytes = datagram(client, server, &message.to_vec().unwrap());
-    let answer = Message::from_vec(&bytes).unwrap();
+    let answer = whole(&bytes);
     assert_eq!(answer.metadata.id, message.metadata.id);
     assert_eq!(answer.queries, message.queries);
     answer
