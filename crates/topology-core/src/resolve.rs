@@ -117,6 +117,16 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     resolution
 }
 
+/// Resolves the Service `name` as its clients reach it: [`resolve_headless`] for a headless one, [`resolve`] for others.
+pub fn resolve_for_clients(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
+    let service = snapshot.service(name);
+    if service.is_some_and(Service::is_headless) {
+        resolve_headless(snapshot, me, name)
+    } else {
+        resolve(snapshot, me, name)
+    }
+}
+
 /// Resolves a port for the outside clients of all its external frontends of a family.
 fn resolve_outside(split: &[PortView<'_>], family: Family, resolution: &mut Resolution) {
     let of_family = || split.iter().filter(|view| view.family() == family);

@@ -15,7 +15,7 @@ pub enum VirtualServerKey {
         protocol: Protocol,
         /// The virtual address.
         address: IpAddr,
-        /// The port, 1 to 65,535.
+        /// The port, 1 to 65,535; 0 if it stands for the name of a headless Service.
         port: u16,
     },
     /// Packets with a firewall mark.
@@ -33,6 +33,15 @@ impl VirtualServerKey {
         match self {
             Self::Address { address, .. } => Family::of(*address),
             Self::FirewallMark { family, .. } => *family,
+        }
+    }
+
+    /// Whether it stands for answers of DNS, which no kernel gets: see
+    /// [`resolve_headless`](crate::resolve::resolve_headless).
+    pub const fn is_for_dns(&self) -> bool {
+        match self {
+            Self::Address { address, .. } => address.is_unspecified(),
+            Self::FirewallMark { .. } => false,
         }
     }
 }

@@ -19,7 +19,7 @@ impl PortWork<'_> {
             persistence: view
                 .service
                 .session_affinity
-                .filter(|_| !view.hashes_clients()),
+                .filter(|_| !view.hashes_clients() && !view.key().is_for_dns()),
             real_servers: Vec::new(),
         };
         let mut resolved = ResolvedServer {

@@ -18,7 +18,8 @@ const NO_PORT: u16 = 0;
 /// Resolves the endpoints of the Service `name` as seen from `me`; an empty result if it does not exist.
 ///
 /// The servers are at the unspecified address of each family that has slices. Those with port 0 are for the name of the
-/// Service, the others for its ports. No kernel gets them.
+/// Service, the others for its ports. No kernel gets them: the scheduler is always `wrr`, and session affinity has no
+/// effect.
 pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
     let mut resolution = Resolution::default();
     let Some(service) = snapshot.service(name) else {

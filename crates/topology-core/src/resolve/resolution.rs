@@ -7,7 +7,7 @@ use super::finding::Finding;
 use crate::memory::{Memory, ServerMemory};
 use crate::model::{FrontendKind, ObjectName};
 use crate::snapshot::FrontendKey;
-use crate::virtual_server::VirtualServer;
+use crate::virtual_server::{VirtualServer, VirtualServerKey};
 
 /// The result of resolving a Service for one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +39,19 @@ pub struct ResolvedServer {
     pub decision: Decision,
     /// What the next decision needs to know of this one; see [`Memory::store`].
     pub memory: Option<Arc<ServerMemory>>,
+}
+
+impl ResolvedServer {
+    /// The name of the port by which it takes endpoints from slices; `None` if it stands for the name of a headless
+    /// Service, which has the endpoints of all ports.
+    pub const fn port_of_slices(&self) -> Option<&Arc<str>> {
+        match self.server.key {
+            VirtualServerKey::Address { port: 0, .. } => None,
+            VirtualServerKey::Address { .. } | VirtualServerKey::FirewallMark { .. } => {
+                Some(&self.port_name)
+            }
+        }
+    }
 }
 
 /// The clients of a virtual server.

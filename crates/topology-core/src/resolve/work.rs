@@ -208,8 +208,12 @@ impl<'a> PortWork<'a> {
         }
     }
 
-    /// The scheduler that the policy requests, otherwise the agent's; with affinity of outside clients, a hash.
+    /// The scheduler that the policy requests, otherwise the agent's; with affinity of outside clients, a hash. DNS gives
+    /// each endpoint its weight's part of the answers, as `wrr` does of the connections.
     pub(super) fn asked_scheduler(&self) -> Scheduler {
+        if self.view.key().is_for_dns() {
+            return Scheduler::Wrr;
+        }
         if self.view.hashes_clients() {
             return Scheduler::Mh;
         }

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use topology_core::model::{Family, Frontend, Protocol};
-use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve, resolve_headless};
+use topology_core::resolve::{
+    Resolution, ResolvedServer, Viewpoint, resolve, resolve_for_clients, resolve_headless,
+};
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::world::{World, ZONE, at, drain, ep, node, service_port, slice, slice_port, weighted};
@@ -63,6 +66,34 @@ fn the_name_and_the_port_get_the_weights_of_a_virtual_server() {
     for server in &servers {
         assert_eq!(weights(server), virtual_server);
     }
+}
+
+#[test]
+fn the_scheduler_and_the_affinity_of_a_service_do_not_change_the_answers() {
+    let mut policy = weighted(&[("node", 99), ("*", 1)]);
+    let plain = weights(&resolved(&mut headless().policy(policy.clone())).servers[0]);
+    policy.scheduler = Some(Scheduler::Mh);
+    let mut world = headless().policy(policy);
+    world.me.scheduler = Scheduler::Rr;
+    world.service.session_affinity = Some(10_800);
+    for server in resolved(&mut world).servers {
+        assert!(server.server.key.is_for_dns());
+        assert_eq!(weights(&server), plain);
+        assert_eq!(server.server.persistence, None);
+    }
+}
+
+#[test]
+fn clients_reach_a_service_by_dns_or_by_its_virtual_servers() {
+    let mut world = headless();
+    let by_dns = resolved(&mut world);
+    let as_reached =
+        |world: &World| resolve_for_clients(&world.snapshot, &world.me, &world.service.name);
+    assert_eq!(as_reached(&world), by_dns);
+    world.service.frontends = vec![Frontend::cluster_ip("10.96.0.10".parse().unwrap())];
+    let virtual_server = world.server();
+    assert!(!virtual_server.server.key.is_for_dns());
+    assert_eq!(as_reached(&world).servers, [virtual_server]);
 }
 
 #[test]
