@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 use topology_core::model::{IpNetwork, Node, range_around};
 use topology_core::snapshot::Snapshot;
 
+use crate::placement_rule::PlacementRule;
+
 /// The addresses and the pod ranges of Nodes.
 #[derive(Debug, Default)]
 pub(crate) struct ClientNodes {
@@ -41,11 +43,12 @@ impl ClientNodes {
     /// The Node with the client: the server's own, or else the one with the smallest pod range around the address, or
     /// with this address. A kubelet writes the addresses of its Node, so it must not claim the clients of the server's
     /// node, nor pods of other nodes.
-    pub(crate) fn node_of(&self, client: IpAddr) -> Option<&Arc<str>> {
+    pub(crate) fn node_of(&self, client: IpAddr) -> Option<(&Arc<str>, PlacementRule)> {
         let own = self.own.as_ref().filter(|own| has_client(own, client));
-        own.map(|own| &own.name)
-            .or_else(|| self.by_range(client))
-            .or_else(|| self.addresses.get(&client))
+        let own = own.map(|own| (&own.name, PlacementRule::ServerNode));
+        let by_range = || Some((self.by_range(client)?, PlacementRule::PodRange));
+        let by_address = || Some((self.addresses.get(&client)?, PlacementRule::NodeAddress));
+        own.or_else(by_range).or_else(by_address)
     }
 
     fn by_range(&self, client: IpAddr) -> Option<&Arc<str>> {

@@ -68,6 +68,15 @@ impl HeadlessDecision {
     }
 }
 
+/// Where the clients of a Node get their answers from at the time `now`, in milliseconds since 1970. The server also
+/// remembers its earlier decisions.
+pub fn viewpoint(node: &Arc<str>, now: i64) -> Viewpoint {
+    Viewpoint {
+        now: Some(now),
+        ..Viewpoint::new(Arc::clone(node))
+    }
+}
+
 /// The decisions for the clients of one Node, and what the next ones need to know of them.
 #[derive(Debug, Default)]
 struct NodeDecisions {
@@ -97,9 +106,8 @@ impl Decisions {
             return Arc::clone(known);
         }
         let me = Viewpoint {
-            now: Some(now),
             memory: Arc::clone(&of_node.memory),
-            ..Viewpoint::new(Arc::clone(node))
+            ..viewpoint(node, now)
         };
         let resolution = resolve_headless(snapshot, &me, service);
         drop(me);

@@ -278,7 +278,12 @@ impl Responder {
     }
 }
 
-/// The Service, if DNS has its name: a headless one needs an endpoint.
+/// Whether DNS has the name of a Service: a headless one needs an endpoint.
+pub fn has_name(snapshot: &Snapshot, service: &ObjectName) -> bool {
+    existing(snapshot, service).is_some()
+}
+
+/// The Service, if DNS has its name.
 fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service> {
     let service = snapshot.service(name)?;
     let mut endpoints = snapshot

@@ -19,6 +19,8 @@
 //! level is right for clients that use the addresses in any way, and the share of each endpoint for
 //! clients that use the first. Without a policy there is one level: the answer holds every endpoint.
 //!
+//! [`AnswerCycle`] is the same for explanations: the levels of a decision, and how many answers each has.
+//!
 //! # What it does not do
 //!
 //! No sockets, no clock, no logging, no Kubernetes client. The caller passes the time.
@@ -27,13 +29,21 @@
 
 mod address_index;
 mod answer;
+mod answer_cycle;
 mod client_nodes;
+mod client_place;
 mod cluster_name;
 mod decisions;
 mod find;
+mod placement_rule;
 mod responder;
 mod turns;
 mod weighted_endpoints;
 
 pub use answer::DnsAnswer;
+pub use answer_cycle::{AnswerCycle, AnswerLevel};
+pub use client_place::ClientPlace;
+pub use decisions::viewpoint;
+pub use find::has_name;
+pub use placement_rule::PlacementRule;
 pub use responder::{Responder, ResponderOptions};

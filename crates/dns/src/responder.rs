@@ -10,6 +10,7 @@ use topology_core::snapshot::Snapshot;
 use crate::address_index::AddressIndex;
 use crate::answer::{DnsAnswer, RecordBuilder};
 use crate::client_nodes::ClientNodes;
+use crate::client_place::ClientPlace;
 use crate::decisions::Decisions;
 use crate::turns::Turns;
 
@@ -158,10 +159,8 @@ impl Responder {
         is_negative.then(|| self.records.soa(self.serial))
     }
 
-    /// The Node of a client: by a pod range or an address of Nodes, or else as an endpoint.
+    /// The Node of a client.
     pub fn node_of(&self, client: IpAddr) -> Arc<str> {
-        let by_node = self.client_nodes.node_of(client);
-        let node = by_node.or_else(|| self.addresses.node_of(client));
-        Arc::clone(node.unwrap_or(&self.own_node))
+        ClientPlace::of(&self.client_nodes, &self.addresses, &self.own_node, client).node
     }
 }

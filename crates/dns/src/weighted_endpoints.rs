@@ -11,7 +11,7 @@ pub(crate) struct ChosenEndpoint {
     pub(crate) port: u16,
     pub(crate) weight: u32,
     /// The position of its level in the decision.
-    level: Option<usize>,
+    pub(crate) level: Option<usize>,
 }
 
 /// The endpoints of a decision with a weight, sorted by address and port.
@@ -45,6 +45,10 @@ impl WeightedEndpoints {
             sums: sums.collect(),
             endpoints,
         }
+    }
+
+    pub(crate) fn all(&self) -> &[ChosenEndpoint] {
+        &self.endpoints
     }
 
     /// The endpoints of the level of a turn, the endpoint of the turn first.

@@ -1,13 +1,14 @@
 //! DNS and a virtual server choose the same endpoints with the same shares.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use dns::{AnswerCycle, viewpoint};
 use proptest::prelude::*;
 use proptest::sample::select;
 use topology_core::model::{Frontend, ObjectName};
-use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::resolve::{Viewpoint, resolve, resolve_headless};
 
 use crate::cluster_of::{DRAIN, Dns, NODES, NOW};
 
@@ -128,4 +129,34 @@ proptest! {
             prop_assert_eq!(firsts, expected, "{} {}", node, yaml);
         }
     }
+
+    /// One cycle of answers holds each level as often as the explanation says, and no other address.
+    #[test]
+    fn a_cycle_of_answers_has_the_levels_that_an_explanation_shows(yaml in yaml()) {
+        let mut dns = Dns::of(&yaml);
+        for (node, client) in [("n1", "10.244.1.200"), ("n2", "10.244.2.200"), ("n3", "10.244.3.200")] {
+            let cycle = explained(&dns, node);
+            let mut answered = BTreeMap::<BTreeSet<IpAddr>, u64>::new();
+            for _ in 0..cycle.answers() {
+                let addresses = dns.addresses(client);
+                let addresses = addresses.iter().map(|address| address.parse().unwrap());
+                *answered.entry(addresses.collect()).or_default() += 1;
+            }
+            let levels = cycle.levels.iter().map(|level| {
+                let addresses = level.endpoints.iter().map(|(address, _)| *address);
+                (addresses.collect(), level.answers)
+            });
+            prop_assert_eq!(answered, levels.collect::<BTreeMap<_, _>>(), "{} {}", node, yaml);
+        }
+    }
+}
+
+fn explained(dns: &Dns, node: &str) -> AnswerCycle {
+    let name = ObjectName::new("shop", "cart");
+    let me = viewpoint(&node.into(), NOW);
+    let servers = resolve_headless(&dns.snapshot, &me, &name).servers;
+    let of_name = servers.first();
+    of_name.map_or_else(AnswerCycle::default, |server| {
+        AnswerCycle::of(&server.decision)
+    })
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use cluster::ServiceSelection;
 use cluster::source::{Options, read_text};
-use dns::{DnsAnswer, Responder, ResponderOptions};
+use dns::{ClientPlace, DnsAnswer, Responder, ResponderOptions};
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use topology_core::snapshot::Snapshot;
@@ -100,8 +100,16 @@ impl Dns {
         self.responder.update(&mut self.snapshot);
     }
 
+    /// The Node of a client, and the number of the rule that found it.
+    pub(crate) fn place_of(&self, client: &str) -> (String, u8) {
+        let client = client.parse().unwrap();
+        let place = ClientPlace::find(&self.snapshot, &"n1".into(), client);
+        assert_eq!(place.node, self.responder.node_of(client));
+        (place.node.to_string(), place.rule.number())
+    }
+
     pub(crate) fn node_of(&self, client: &str) -> String {
-        self.responder.node_of(client.parse().unwrap()).to_string()
+        self.place_of(client).0
     }
 
     /// The answer for a client; `None` if the name is not ours.

@@ -28,12 +28,16 @@ fn the_answer_depends_on_the_node_of_the_client() {
 fn a_client_outside_of_pod_ranges_is_found_as_an_endpoint() {
     let yaml = headless("").replace("10.244.3.10", "172.16.0.3");
     let dns = Dns::of(&yaml);
-    for (client, node) in [
-        ("172.16.0.3", "n3"),
-        ("172.16.0.4", "n1"),
-        ("10.244.2.77", "n2"),
+    for (client, node, rule) in [
+        ("10.244.1.77", "n1", 1),
+        ("192.0.2.1", "n1", 1),
+        ("10.244.2.77", "n2", 2),
+        ("192.0.2.2", "n2", 3),
+        ("172.16.0.3", "n3", 4),
+        ("172.16.0.4", "n1", 5),
     ] {
-        assert_eq!(dns.node_of(client), node, "{client}");
+        let expected = (node.to_owned(), rule);
+        assert_eq!(dns.place_of(client), expected, "{client}");
     }
 }
 
