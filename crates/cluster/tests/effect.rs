@@ -238,8 +238,12 @@ fn the_hint_mode_of_a_service_is_read() {
 
 /// Reads these objects of the namespace `shop` for DNS.
 fn all_services(objects: &[&str]) -> Loaded {
+    selected(ServiceSelection::All, objects)
+}
+
+fn selected(services: ServiceSelection, objects: &[&str]) -> Loaded {
     let options = Options {
-        services: ServiceSelection::All,
+        services,
         ..Options::default()
     };
     let text = objects.join("\n---\n");
@@ -294,6 +298,39 @@ fn dns_reads_headless_services_and_other_names_with_their_policies_and_hostnames
     assert_eq!(slice.endpoints.len(), 2);
     let hostnames: Vec<_> = slice.hostnames.values().map(|name| &**name).collect();
     assert_eq!(hostnames, ["cart-0"]);
+}
+
+#[test]
+fn a_simulation_reads_headless_services_and_those_that_this_proxy_serves() {
+    let service = |name: &str, label: &str, spec: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: shop, annotations: \
+             {{topology.ipvs-topo.io/keys: node}}, labels: {{{label}}}}}\nspec: {{{spec}}}"
+        )
+    };
+    let other = "service.kubernetes.io/service-proxy-name: other";
+    let headless = service("cart", other, "clusterIP: None");
+    let served = service("web", "", "clusterIP: 10.96.0.1, ports: [{port: 80}]");
+    let left = service("left", other, "clusterIP: 10.96.0.2, ports: [{port: 80}]");
+    let alias = service(
+        "away",
+        other,
+        "type: ExternalName, externalName: example.com",
+    );
+    let foreign = HEADLESS_SLICE.replace("cart", "web");
+    let foreign = foreign.replace("service.kubernetes.io/headless: ''", other);
+    let objects: [&str; 6] = [&headless, &served, &left, &alias, HEADLESS_SLICE, &foreign];
+    let loaded = selected(ServiceSelection::ProxiedAndHeadless, &objects);
+    assert_eq!(loaded.warnings, []);
+    let services = loaded.snapshot.services();
+    let found = services.map(|service| {
+        let slices = loaded.snapshot.slices(&service.name).len();
+        (&*service.name.name, service.policy.is_some(), slices)
+    });
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, [("cart", true, 1), ("web", true, 0)]);
+    let why: Vec<_> = loaded.ignored.values().copied().collect();
+    assert_eq!(why, [Ignored::OtherProxy; 3]);
 }
 
 #[test]

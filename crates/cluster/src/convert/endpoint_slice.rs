@@ -28,9 +28,7 @@ pub(crate) fn convert(
     interner: &mut Interner,
     report: &mut Report,
 ) -> Result<Option<EndpointSlice>, Ignored> {
-    if services == ServiceSelection::Proxied {
-        ours(root)?;
-    }
+    ours(root, services)?;
     let Some(family) = family(root, report)? else {
         return Ok(None);
     };
@@ -54,18 +52,24 @@ pub(crate) fn convert(
         ports: slice_ports(root, interner, report),
         endpoints: endpoints(root, family, interner, report),
         hostnames: match services {
-            ServiceSelection::Proxied => BTreeMap::default(),
+            ServiceSelection::Proxied | ServiceSelection::ProxiedAndHeadless => BTreeMap::default(),
             ServiceSelection::All => hostnames(root, interner, report),
         },
     }))
 }
 
-/// Fails if no node proxy serves the slice (KP-IN-02).
-fn ours(root: &Field<'_>) -> Result<(), Ignored> {
+/// Fails if no node proxy serves the slice (KP-IN-02), unless it is selected anyway.
+fn ours(root: &Field<'_>, services: ServiceSelection) -> Result<(), Ignored> {
+    let is_headless = meta::has_label(root, meta::LABEL_HEADLESS);
+    match services {
+        ServiceSelection::All => return Ok(()),
+        ServiceSelection::ProxiedAndHeadless if is_headless => return Ok(()),
+        ServiceSelection::Proxied | ServiceSelection::ProxiedAndHeadless => {}
+    }
     if meta::has_label(root, meta::LABEL_PROXY_NAME) {
         return Err(Ignored::OtherProxy);
     }
-    if meta::has_label(root, meta::LABEL_HEADLESS) {
+    if is_headless {
         return Err(Ignored::Headless);
     }
     Ok(())

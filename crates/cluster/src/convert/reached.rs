@@ -37,6 +37,7 @@ impl Reached {
     ) -> Result<Self, Ignored> {
         match services {
             ServiceSelection::All => Self::of_spec(spec, report),
+            ServiceSelection::ProxiedAndHeadless => Self::proxied_or_headless(root, spec, report),
             ServiceSelection::Proxied => {
                 labelled_ours(root, report)?;
                 let reached = Self::of_spec(spec, report)?;
@@ -44,6 +45,20 @@ impl Reached {
                 Ok(reached)
             }
         }
+    }
+
+    /// Fails if neither a node proxy serves the Service, nor clients reach its endpoints by DNS.
+    fn proxied_or_headless(
+        root: &Field<'_>,
+        spec: &Field<'_>,
+        report: &mut Report,
+    ) -> Result<Self, Ignored> {
+        let reached = Self::of_spec(spec, report)?;
+        if reached != Self::AtEndpoints {
+            labelled_ours(root, report)?;
+            reached.served_by_proxies(root, report)?;
+        }
+        Ok(reached)
     }
 
     /// Fails if the Service has no cluster IP yet.

@@ -56,7 +56,7 @@ const PROXY_SELECTOR: &str =
 pub(crate) fn cluster_resources(services: ServiceSelection) -> Vec<WatchedResource> {
     let selector = match services {
         ServiceSelection::Proxied => PROXY_SELECTOR,
-        ServiceSelection::All => "",
+        ServiceSelection::ProxiedAndHeadless | ServiceSelection::All => "",
     };
     vec![
         core(Kind::Node, "nodes", "/api/v1/nodes").page_size(200),
@@ -221,8 +221,10 @@ mod tests {
 
     #[test]
     fn all_services_are_requested_without_a_selector() {
-        for watched in cluster_resources(ServiceSelection::All) {
-            assert_eq!(watched.resource.selector, "", "{}", watched.name);
+        for services in [ServiceSelection::All, ServiceSelection::ProxiedAndHeadless] {
+            for watched in cluster_resources(services) {
+                assert_eq!(watched.resource.selector, "", "{}", watched.name);
+            }
         }
     }
 }
