@@ -20,12 +20,17 @@ use crate::view::{
     ServerView, StepView, WarningView,
 };
 
+/// The kind of what a headless Service has instead of virtual servers.
+pub const DNS: &str = "DNS";
+
 /// How many Nodes a message lists if the requested one does not exist.
 const NAMED: usize = 5;
 
 /// A resolved virtual server, without data from a kernel.
 pub fn server(resolved: &ResolvedServer) -> ServerView {
+    let is_for_dns = resolved.server.key.is_for_dns();
     let (address, fwmark) = key(&resolved.server.key);
+    let address = address.filter(|_| !is_for_dns);
     let frontends = frontends(resolved);
     let decision = &resolved.decision;
     let (chosen, excluded): (Vec<_>, Vec<_>) = decision
@@ -39,8 +44,10 @@ pub fn server(resolved: &ResolvedServer) -> ServerView {
     real_servers.sort_by_key(|(rank, one)| (*rank, one.address, one.port));
     ServerView {
         service: resolved.service.to_string(),
-        port_name: resolved.port_name.to_string(),
-        kind: resolved.kind.as_str().to_owned(),
+        port_name: resolved
+            .port_of_slices()
+            .map_or_else(String::new, ToString::to_string),
+        kind: kind(resolved).to_owned(),
         protocol: frontends
             .first()
             .map_or_else(String::new, |one| one.protocol.to_string()),
@@ -67,6 +74,15 @@ pub fn server(resolved: &ResolvedServer) -> ServerView {
     }
 }
 
+/// The kind of the address, or [`DNS`].
+pub const fn kind(resolved: &ResolvedServer) -> &'static str {
+    if resolved.server.key.is_for_dns() {
+        DNS
+    } else {
+        resolved.kind.as_str()
+    }
+}
+
 fn note(note: &Note) -> NoteView {
     NoteView {
         code: note.code().to_owned(),
@@ -87,6 +103,9 @@ const fn key(key: &VirtualServerKey) -> (Option<SocketAddr>, Option<u32>) {
 
 /// Where the clients of a virtual server connect.
 fn frontends(resolved: &ResolvedServer) -> Vec<FrontendKey> {
+    if resolved.server.key.is_for_dns() {
+        return Vec::new();
+    }
     match resolved.server.key {
         VirtualServerKey::Address {
             protocol,
@@ -116,7 +135,7 @@ fn policy(decision: &Decision) -> PolicyView {
 }
 
 /// Whether the decision has levels: without a policy all endpoints are in one nameless level.
-fn has_levels(decision: &Decision) -> bool {
+pub fn has_levels(decision: &Decision) -> bool {
     decision.source != PolicySource::Uniform && decision.mode.as_str() != "none"
 }
 

@@ -78,8 +78,16 @@ pub fn missing(
         name: name.clone(),
     };
     let mut words = match ignored.get(&key) {
-        Some(why) => format!("Service {name} is {why}, so it has no virtual server"),
-        None => format!("the input has no Service {name} with a cluster IP"),
+        Some(why) => {
+            let for_dns = match why {
+                Ignored::Headless | Ignored::ExternalName | Ignored::OtherProxy => {
+                    "; `ipvs-topo explain --dns` shows what DNS answers"
+                }
+                Ignored::NoClusterIp | Ignored::Fqdn | Ignored::NoService => "",
+            };
+            format!("Service {name} is {why}, so it has no virtual server{for_dns}")
+        }
+        None => format!("the input has no Service {name}"),
     };
     for warning in warnings.filter(|warning| warning.subject.key() == Some(&key)) {
         words.push_str("; ");

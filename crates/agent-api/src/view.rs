@@ -29,13 +29,13 @@ pub struct ServerView {
     /// The name of the Service port; empty if it has none.
     pub port_name: String,
     /// The kind of the address: `ClusterIP`, `NodePort`, `ExternalIP` or `LoadBalancer`; of a firewall mark, that of the first of
-    /// `frontends`.
+    /// `frontends`. `DNS` for a headless Service.
     pub kind: String,
-    /// `TCP`, `UDP` or `SCTP`.
+    /// `TCP`, `UDP` or `SCTP`; empty for DNS.
     pub protocol: String,
-    /// The virtual address; absent for a firewall mark.
+    /// The virtual address; absent for a firewall mark and for DNS.
     pub address: Option<IpAddr>,
-    /// The virtual port; absent for a firewall mark.
+    /// The virtual port; absent for a firewall mark and for DNS.
     pub port: Option<u16>,
     /// The firewall mark, for a virtual server without an address.
     pub fwmark: Option<u32>,

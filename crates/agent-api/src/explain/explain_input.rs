@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::warning::Warning;
 use topology_core::model::ObjectName;
-use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
+use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve_for_clients};
 use topology_core::snapshot::Snapshot;
 
 use super::stages;
@@ -37,12 +37,13 @@ impl ExplainInput {
         Some(Self {
             snapshot: part(from, service)?,
             me: me.clone(),
-            resolution: resolve(from, me, service),
+            resolution: resolve_for_clients(from, me, service),
             warnings,
         })
     }
 
-    /// Explains how each virtual server came about, and what would change it.
+    /// Explains how each virtual server, or each answer of DNS for a headless Service, came about, and what would change
+    /// it.
     ///
     /// # Errors
     /// The Service has no virtual server; the warnings say why.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use topology_core::model::{EndpointSlice, Faults, ObjectName, PolicyName, Service};
 use topology_core::policy::Policy;
-use topology_core::resolve::{Decision, Viewpoint, resolve};
+use topology_core::resolve::{Decision, Viewpoint, resolve_for_clients};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -108,7 +108,7 @@ impl<'a> Sandbox<'a> {
     }
 
     fn decide(&self) -> Option<Decision> {
-        let servers = resolve(self.snapshot, self.me, &self.service.name).servers;
+        let servers = resolve_for_clients(self.snapshot, self.me, &self.service.name).servers;
         let mine = servers
             .into_iter()
             .find(|resolved| resolved.server.key == self.key);

@@ -11,10 +11,7 @@ const SMALL: f64 = 0.02;
 /// Describes what the weights of a virtual server mean for its clients.
 pub(super) fn note(scheduler: Scheduler, decision: &Decision) -> String {
     let meaning = meaning(scheduler);
-    let cycle = decision
-        .quantised
-        .map(|(_, cycle)| cycle)
-        .filter(|cycle| scheduler == Scheduler::Wrr && *cycle > 1);
+    let cycle = cycle(decision).filter(|_| scheduler == Scheduler::Wrr);
     let cycle = cycle.map_or_else(String::new, |cycle| {
         format!("; one cycle is {cycle} connections")
     });
@@ -25,6 +22,22 @@ pub(super) fn note(scheduler: Scheduler, decision: &Decision) -> String {
         )
     });
     format!("{meaning}{cycle}{small}")
+}
+
+/// Describes what weights mean for the clients of DNS.
+pub(super) fn note_of_dns(decision: &Decision) -> String {
+    let cycle = cycle(decision).map_or_else(String::new, |cycle| {
+        format!("; one cycle is {cycle} answers to a client")
+    });
+    format!(
+        "each answer has the endpoints of one level, and each level gets exactly its share of the answers{cycle}"
+    )
+}
+
+/// The picks until they repeat, if there is a choice.
+fn cycle(decision: &Decision) -> Option<u64> {
+    let (_, cycle) = decision.quantised?;
+    (cycle > 1).then_some(cycle)
 }
 
 /// Source: `net/netfilter/ipvs` of the kernel.

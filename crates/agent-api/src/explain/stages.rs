@@ -27,7 +27,11 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
             .iter()
             .map(|record| stage(record, resolved))
             .collect(),
-        scheduler_note: scheduler::note(resolved.server.scheduler, decision),
+        scheduler_note: if resolved.server.key.is_for_dns() {
+            scheduler::note_of_dns(decision)
+        } else {
+            scheduler::note(resolved.server.scheduler, decision)
+        },
         node: None,
         what_if: None,
         warnings: Vec::new(),
@@ -76,7 +80,7 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     }
 }
 
-/// `exact; one cycle is 120 connections`. Only `wrr` has a cycle.
+/// `exact; one cycle is 120 connections`; answers for DNS. Only `wrr` has a cycle.
 fn quantised(resolved: &ResolvedServer) -> Option<String> {
     let (stage, cycle) = resolved.decision.quantised?;
     let how = match stage {
@@ -84,17 +88,28 @@ fn quantised(resolved: &ResolvedServer) -> Option<String> {
         QuantiseMethod::Search | QuantiseMethod::WideSearch => "rounded within the tolerance",
         QuantiseMethod::Clamped => "clamped at the largest weight, outside the tolerance",
     };
+    let counted = if resolved.server.key.is_for_dns() {
+        "answer"
+    } else {
+        "connection"
+    };
     Some(if resolved.server.scheduler == Scheduler::Wrr {
-        format!("{how}; one cycle is {}", many(cycle, "connection"))
+        format!("{how}; one cycle is {}", many(cycle, counted))
     } else {
         how.to_owned()
     })
 }
 
 fn emitted(resolved: &ResolvedServer) -> String {
-    let real_servers = many(resolved.server.real_servers.len() as u64, "real server");
+    let server = &resolved.server;
+    let count = server.real_servers.len() as u64;
+    let emitted = if server.key.is_for_dns() {
+        format!("answers with {}", many(count, "endpoint"))
+    } else {
+        format!("{} with {}", server.key, many(count, "real server"))
+    };
     match &resolved.decision.refusal {
-        Some(refusal) => format!("{} with {real_servers}: {refusal}", resolved.server.key),
-        None => format!("{} with {real_servers}", resolved.server.key),
+        Some(refusal) => format!("{emitted}: {refusal}"),
+        None => emitted,
     }
 }

@@ -81,13 +81,13 @@ impl Trials<'_> {
             return;
         };
         let place = level_place(self.sandbox.snapshot(), self.me, level);
-        let port = self.resolved.port_name.clone();
+        let port = self.resolved.port_of_slices().cloned();
         let family = self.resolved.server.key.family();
         for count in 1..=TRIED {
             let endpoint = |number| new_endpoint(family, number, node.clone(), zone.clone());
-            let after = self
-                .sandbox
-                .with_slices(|slices| add(slices, family, &port, (1..=count).map(endpoint)));
+            let after = self.sandbox.with_slices(|slices| {
+                add(slices, family, port.as_deref(), (1..=count).map(endpoint));
+            });
             if self.record(|| format!("{} {place}", more_endpoints(count)), after) {
                 return;
             }
@@ -265,11 +265,13 @@ fn new_endpoint(
 fn add(
     slices: &mut [EndpointSlice],
     family: Family,
-    port: &str,
+    port: Option<&str>,
     endpoints: impl Iterator<Item = Endpoint>,
 ) {
     let has_port = |slice: &&mut EndpointSlice| {
-        slice.family == family && slice.ports.iter().any(|known| *known.name == *port)
+        let mut ports = slice.ports.iter();
+        let fits = port.is_none_or(|port| ports.any(|known| *known.name == *port));
+        slice.family == family && fits
     };
     if let Some(slice) = slices.iter_mut().find(has_port) {
         slice.endpoints.extend(endpoints);
