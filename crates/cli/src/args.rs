@@ -6,6 +6,7 @@
 mod allow_lists;
 mod clients;
 mod dns;
+mod dns_question;
 mod format;
 mod host;
 mod moment;
@@ -28,6 +29,7 @@ use topology_core::snapshot::MarkMask;
 pub use self::allow_lists::AllowListArgs;
 pub use self::clients::ClientArgs;
 pub use self::dns::DnsArgs;
+pub use self::dns_question::DnsQuestionArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::host::HostArgs;
 pub use self::moment::MomentArgs;
@@ -69,7 +71,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Show pending kernel changes as ipvsadm commands; exit 1 if there are any.
     Diff(DiffArgs),
-    /// Show stage by stage how the real servers of a Service were selected and weighted.
+    /// Show stage by stage how the real servers of a Service were selected and weighted, or its
+    /// answers of DNS.
     Explain(ExplainArgs),
     /// Show where the cluster's traffic goes, now and after a change that is not applied.
     Simulate(SimulateArgs),
@@ -273,6 +276,10 @@ pub struct RenderArgs {
     #[command(flatten)]
     pub strict: StrictArgs,
 
+    /// Print the answers of this node's `ipvs-topo dns` for headless Services, and for those that are named.
+    #[arg(long)]
+    pub dns: bool,
+
     /// A table for people, sorted `ipvsadm-save -n` lines for tools, or JSON for both.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = RenderFormat::Table)]
     pub output: RenderFormat,
@@ -346,9 +353,12 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub origin: OriginArgs,
 
-    /// The node whose view is computed.
+    /// The node whose view is computed; with --dns, the node of the server that the client asks.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
+
+    #[command(flatten)]
+    pub dns: DnsQuestionArgs,
 
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -364,7 +374,7 @@ pub struct ExplainArgs {
     pub output: TextFormat,
 
     /// The agent's socket.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with_all = ["OriginArgs", "node"])]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with_all = ["OriginArgs", "node", "dns"])]
     pub socket: PathBuf,
 }
 

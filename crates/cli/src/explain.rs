@@ -3,6 +3,8 @@
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod answers;
+
 use std::collections::BTreeSet;
 
 use agent_api::client;
@@ -22,6 +24,9 @@ use crate::services::full_name;
 /// # Errors
 /// The input cannot be read, no agent answers, or the Service or port does not exist.
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
+    if args.dns.dns {
+        return answers::run(args);
+    }
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let origin = seen_from.as_ref().map(|(origin, _node)| origin);
     let service = full_name(&args.target.service, args.namespace.as_deref(), origin)?;

@@ -8,6 +8,7 @@
 pub mod args;
 pub mod diff;
 pub mod dns;
+pub mod dns_answers;
 pub mod exit;
 pub mod explain;
 #[cfg(fuzzing)]

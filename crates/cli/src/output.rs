@@ -5,6 +5,7 @@
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod answers;
 pub mod bar;
 pub mod grid;
 pub mod plain;

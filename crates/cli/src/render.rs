@@ -1,10 +1,12 @@
 //! `ipvs-topo render`: prints the virtual servers of a node, without a kernel and without an agent.
 
+mod answers;
+
 use agent_api::view::NodeView;
 
 use crate::args::{RenderArgs, RenderFormat};
 use crate::exit::{ExitStatus, Failure};
-use crate::offline::{Offline, Resolved};
+use crate::offline::Offline;
 use crate::output::server::{Detail, table};
 use crate::output::{print, save, summary};
 use crate::services;
@@ -14,12 +16,15 @@ use crate::services;
 /// # Errors
 /// Nothing could be read.
 pub fn run(args: &RenderArgs) -> Result<ExitStatus, Failure> {
+    if args.dns {
+        return answers::run(args);
+    }
     let origin = args.origin.get();
     let seen = Offline::read(&origin, &args.node, &args.service, args.moment.get())?;
     let scope = services::scope(&args.services, &origin, &seen.loaded)?;
     let resolved = seen.resolve_in(&scope);
     if args.output != RenderFormat::Json {
-        warn(&resolved);
+        print::warnings(&resolved.warnings);
     }
     let warnings = resolved.warnings.len();
     let text = match args.output {
@@ -36,12 +41,6 @@ pub fn run(args: &RenderArgs) -> Result<ExitStatus, Failure> {
     print::result(&text)?;
     args.strict
         .end(warnings, args.output.reader(), ExitStatus::Fine)
-}
-
-fn warn(resolved: &Resolved) {
-    for warning in &resolved.warnings {
-        print::aside(&format!("warning: {}", warning.text));
-    }
 }
 
 /// The view as a table for a terminal of `width` columns.

@@ -49,7 +49,7 @@ fn of_namespace(snapshot: &Snapshot, namespace: &str) -> Result<Scope, Failure> 
     let inside: BTreeSet<ObjectName> = inside.cloned().collect();
     if inside.is_empty() {
         return Err(Failure::input(format_args!(
-            "the input has no Service with a cluster IP in namespace {namespace}"
+            "the input has no Service to show in namespace {namespace}"
         )));
     }
     Ok(Scope::Only(inside))

@@ -28,10 +28,11 @@ mod table;
 
 use agent_api::describe;
 use agent_api::view::WarningView;
+use cluster::ServiceSelection;
 use cluster::source::{self, Loaded, Options};
 use cluster::unused_policies::{self, NodeLabels};
 use topology_core::policy::PREFIX;
-use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::resolve::{Viewpoint, resolve_for_clients};
 use topology_core::snapshot::Snapshot;
 
 use self::apply::{Edit, distribution};
@@ -52,9 +53,7 @@ use crate::services;
 pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
     let view = simulate(args)?;
     if args.output != SimulateFormat::Json {
-        for warning in &view.warnings {
-            print::aside(&format!("warning: {}", warning.text));
-        }
+        print::warnings(&view.warnings);
     }
     print::result(&match args.output {
         SimulateFormat::Table => table::text(&view, print::width()),
@@ -96,6 +95,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let options = Options {
         now: Some(args.moment.get()),
         allowed: args.allow_lists.get(),
+        services: ServiceSelection::ProxiedAndHeadless,
         ..Options::default()
     };
     let origin = args.origin.get();
@@ -126,7 +126,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let mut warnings = scope.views(&snapshot, &mut warnings.iter());
     let findings = services
         .iter()
-        .flat_map(|name| resolve(&snapshot, &me, name).findings);
+        .flat_map(|name| resolve_for_clients(&snapshot, &me, name).findings);
     warnings.extend(findings.map(|finding| describe::finding(&finding)));
     let changes = changes(args);
     let edit = edit(args, &options, &snapshot, &atlas, &mut warnings)?;

@@ -152,6 +152,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "cluster",
             "crd",
             "dataplane",
+            "dns",
             "dns-server",
             "kube-io",
             "telemetry",

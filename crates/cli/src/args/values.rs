@@ -189,6 +189,12 @@ pub fn node_ip(text: &str) -> Result<IpAddr, String> {
     })
 }
 
+pub fn client_ip(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_why| {
+        format!("{text:?} is not an IP address; write the one from which the client asks, such as 10.244.1.7 or fd00::7")
+    })
+}
+
 /// `namespace/name`, or as in kubectl `svc/name`, `svc/namespace/name`, or `service` for `svc`.
 pub fn service_name(text: &str) -> Result<ServiceName, String> {
     let fits = |part: &str| {

@@ -5,6 +5,7 @@
 use owo_colors::OwoColorize as _;
 
 use super::plain::Plain;
+use super::wrap::wrap;
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -57,7 +58,7 @@ pub enum CellStyle {
     Bad,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     text: Plain,
     look: CellStyle,
@@ -121,6 +122,15 @@ impl Cell {
     /// Whether nothing of it is visible.
     pub fn is_empty(&self) -> bool {
         self.text.as_str().is_empty()
+    }
+
+    /// The same behind `before` columns, in lines that fit into `width`.
+    #[must_use]
+    pub fn wrapped(&self, before: usize, width: Option<usize>) -> Self {
+        Self {
+            text: wrap(self.text.clone(), before, width),
+            look: self.look,
+        }
     }
 
     fn width(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use agent_api::view::WarningView;
 use anstream::ColorChoice;
 use clap::ValueEnum;
 use cluster::text::{self, OneLine};
@@ -51,6 +52,13 @@ pub fn aside(line: &str) {
         "{}",
         OneLine(&text::shorten(line))
     );
+}
+
+/// Prints warnings about the input, each on one line.
+pub fn warnings(warnings: &[WarningView]) {
+    for warning in warnings {
+        aside(&format!("warning: {}", warning.text));
+    }
 }
 
 /// Columns of the terminal on standard output; `COLUMNS` overrides it; `None` without a terminal.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use agent_api::describe::DNS;
 use agent_api::numbers::percent;
 use agent_api::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
 
@@ -22,14 +23,16 @@ const NAMED: usize = 5;
 /// Replaces the level of an endpoint without new connections.
 const OUT: &str = "out";
 
-const BASIC: [Column; 6] = [
-    Column::left("LEVEL").shrink(6),
-    Column::left("REAL SERVER"),
-    Column::left("NODE").shrink(6),
-    Column::left("ZONE").droppable(0),
-    Column::right("WEIGHT"),
-    Column::right("SHARE"),
-];
+const fn basic(endpoint: &'static str) -> [Column; 6] {
+    [
+        Column::left("LEVEL").shrink(6),
+        Column::left(endpoint),
+        Column::left("NODE").shrink(6),
+        Column::left("ZONE").droppable(0),
+        Column::right("WEIGHT"),
+        Column::right("SHARE"),
+    ]
+}
 
 const LIVE: [Column; 4] = [
     Column::left("STATE").droppable(1),
@@ -51,6 +54,8 @@ const WIDE: [Column; 5] = [
 pub enum Detail {
     /// The desired state.
     Planned,
+    /// The endpoints in answers of DNS.
+    Answered,
     /// Also the kernel's state.
     Live,
     /// Also all counters and reasons, of any width.
@@ -102,9 +107,31 @@ pub fn table(servers: &[ServerView], detail: Detail, width: Option<usize>) -> St
     text
 }
 
+/// The policy and the endpoints of one Service in answers of DNS, without a title.
+pub fn answered(server: &ServerView, width: Option<usize>) -> String {
+    let detail = Detail::Answered;
+    let rows = rows(server, detail);
+    let cells: Vec<_> = rows.iter().map(|row| row.cells.as_slice()).collect();
+    let grid = Grid::measure(&columns(detail), &cells, INDENT, width);
+    let mut text = String::new();
+    let bars = bar_width(detail, &grid, width);
+    block(&mut text, server, &rows, &grid, bars);
+    text
+}
+
+impl Detail {
+    const fn is_live(self) -> bool {
+        matches!(self, Self::Live | Self::Wide)
+    }
+}
+
 fn columns(detail: Detail) -> Vec<Column> {
-    let mut columns = BASIC.to_vec();
-    if detail != Detail::Planned {
+    let mut columns = match detail {
+        Detail::Answered => basic("ENDPOINT"),
+        Detail::Planned | Detail::Live | Detail::Wide => basic("REAL SERVER"),
+    }
+    .to_vec();
+    if detail.is_live() {
         columns.extend(LIVE);
     }
     if detail == Detail::Wide {
@@ -210,8 +237,9 @@ fn notes(server: &ServerView) -> Vec<String> {
     );
     if let Some(refusal) = &server.refusal {
         // KP-WK-01: the table drops packets of outside clients that no endpoint gets.
-        let result = match server.clients.as_str() {
-            "outside" => "packets are dropped",
+        let result = match (server.kind.as_str(), server.clients.as_str()) {
+            (DNS, _) => "no addresses in answers",
+            (_, "outside") => "packets are dropped",
             _ => "clients are refused",
         };
         notes.push(paint(format!("{result}: {refusal}"), CellStyle::Warn));
@@ -266,18 +294,26 @@ fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
     );
     cells.push(Cell::new(real.weight.to_string(), look));
     cells.push(Cell::new(percent(real.share), look));
-    if detail != Detail::Planned {
+    if detail.is_live() {
         cells.extend(live_cells(real, look));
     }
     if detail == Detail::Wide {
         cells.extend(wide_cells(real));
     }
     // A plan has no counters, so it cannot show whether a drained endpoint still has connections.
-    let is_drained = draining && detail == Detail::Planned;
+    let is_drained = draining && !detail.is_live();
     Row {
         cells,
         tail: Cell::new(if is_drained { "drained" } else { "" }, look),
         share: Some(real.share),
+    }
+}
+
+/// `10.244.1.2:8080`; without the port if it is 0, as in answers for the name of a Service.
+pub fn endpoint(address: IpAddr, port: u16) -> String {
+    match port {
+        0 => address.to_string(),
+        port => SocketAddr::new(address, port).to_string(),
     }
 }
 
@@ -291,7 +327,7 @@ fn place(
 ) -> Vec<Cell> {
     vec![
         Cell::new(level, look),
-        Cell::new(SocketAddr::new(address, port).to_string(), look),
+        Cell::new(endpoint(address, port), look),
         Cell::new(node.unwrap_or_default(), look),
         Cell::new(zone.unwrap_or_default(), look),
     ]

@@ -48,7 +48,7 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
 }
 
 /// The viewpoint, the source that decided, and those that did not.
-fn who(view: &ExplainView, width: Option<usize>) -> String {
+pub(super) fn who(view: &ExplainView, width: Option<usize>) -> String {
     let mut text = String::from("\n");
     if let Some(node) = &view.node {
         let look = if node.missing.is_empty() {
@@ -102,7 +102,7 @@ fn place(node: &PlaceView) -> String {
 }
 
 /// The lines of each stage that changed something; the other stages share one line.
-fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
+pub(super) fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
     let mut text = format!(
         "\n{}\n",
         paint("  STAGE          IN   OUT", CellStyle::Quiet)
@@ -141,7 +141,7 @@ fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
 }
 
 /// The desired and the achieved share.
-fn levels(levels: &[LevelView], width: Option<usize>) -> String {
+pub(super) fn levels(levels: &[LevelView], width: Option<usize>) -> String {
     if levels.is_empty() {
         return String::new();
     }
@@ -180,7 +180,7 @@ fn ready(level: &LevelView) -> String {
     }
 }
 
-fn what_if(view: &ExplainView, width: Option<usize>) -> String {
+pub(super) fn what_if(view: &ExplainView, width: Option<usize>) -> String {
     let Some(changes) = &view.what_if else {
         return String::new();
     };
@@ -194,7 +194,11 @@ fn what_if(view: &ExplainView, width: Option<usize>) -> String {
     section("What would change this", lines, width)
 }
 
-fn section(title: &str, lines: impl Iterator<Item = String>, width: Option<usize>) -> String {
+pub(super) fn section(
+    title: &str,
+    lines: impl Iterator<Item = String>,
+    width: Option<usize>,
+) -> String {
     let mut text = String::new();
     for line in lines {
         if text.is_empty() {

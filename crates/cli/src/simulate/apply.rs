@@ -274,9 +274,7 @@ fn choices(snapshot: &Snapshot, key: &LevelKey) -> String {
 }
 
 fn known<'a>(snapshot: &'a Snapshot, name: &ObjectName) -> Result<&'a Service, Failure> {
-    snapshot.service(name).ok_or_else(|| {
-        Failure::input(format_args!(
-            "the input has no Service {name} with a cluster IP"
-        ))
-    })
+    snapshot
+        .service(name)
+        .ok_or_else(|| Failure::input(format_args!("the input has no Service {name}")))
 }

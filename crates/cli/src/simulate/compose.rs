@@ -14,6 +14,7 @@ use super::flow::{Flow, Load};
 use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
+use crate::dns_answers::record_type;
 
 #[derive(Debug)]
 pub(crate) struct SimulationResult<'a> {
@@ -111,7 +112,7 @@ impl SimulationResult<'_> {
         FlowView {
             service: String::new(),
             port_name: flow.port_name.to_string(),
-            kind: flow.kind.as_str().to_owned(),
+            kind: flow.kind.to_owned(),
             frontend: frontend(&flow.key),
             policy: flow.policy.clone(),
             changed_policy: changed
@@ -190,8 +191,11 @@ impl NoHints {
     }
 }
 
-/// `TCP 10.96.0.10:80`.
+/// `TCP 10.96.0.10:80`; for DNS the record type.
 fn frontend(key: &VirtualServerKey) -> String {
+    if key.is_for_dns() {
+        return record_type(key.family()).to_owned();
+    }
     match *key {
         VirtualServerKey::Address {
             protocol,

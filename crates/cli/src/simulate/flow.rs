@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use agent_api::policy_text;
-use topology_core::model::{FrontendKind, ObjectName};
+use agent_api::{describe, policy_text};
+use topology_core::model::ObjectName;
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{
-    Clients, Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
+    Clients, Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve_for_clients,
 };
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
@@ -16,11 +16,13 @@ use super::group::{Client, Group};
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
 
-/// The traffic of one virtual server from all Nodes.
+/// The traffic of one virtual server, or of the clients that ask DNS for a headless Service, from all Nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) key: VirtualServerKey,
-    pub(crate) kind: FrontendKind,
+    /// The kind of the address, or `DNS`.
+    pub(crate) kind: &'static str,
+    /// Empty for the name of a headless Service.
     pub(crate) port_name: Arc<str>,
     /// The policy as text, as seen from the first group.
     pub(crate) policy: String,
@@ -60,9 +62,8 @@ pub(crate) fn flows(
             node: client.node.clone(),
             ..me.clone()
         };
-        let mut servers = resolve(snapshot, &me, service).servers;
-        // The traffic starts at pods, so it is never that of outside clients.
-        servers.retain(|server| server.clients != Clients::Outside);
+        let mut servers = resolve_for_clients(snapshot, &me, service).servers;
+        servers.retain(starts_at_pods);
         servers
     };
     for group in groups {
@@ -111,8 +112,8 @@ impl Flow {
             .filter(|endpoint| could_serve(endpoint));
         Self {
             key: server.server.key,
-            kind: server.kind,
-            port_name: server.port_name.clone(),
+            kind: describe::kind(server),
+            port_name: server.port_of_slices().cloned().unwrap_or_default(),
             policy: policy_text::policy(decision),
             levels: levels(decision),
             matrix: Matrix::new(atlas.zones.len()),
@@ -166,6 +167,12 @@ impl Flow {
             load.relative *= count;
         }
     }
+}
+
+/// Whether pods are its clients. Those of a headless Service ask for its name, hardly ever for a port.
+fn starts_at_pods(server: &ResolvedServer) -> bool {
+    let is_of_port = server.server.key.is_for_dns() && server.port_of_slices().is_some();
+    server.clients != Clients::Outside && !is_of_port
 }
 
 fn is_thinned(server: &ResolvedServer) -> bool {

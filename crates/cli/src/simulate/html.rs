@@ -8,7 +8,7 @@ use agent_api::numbers::many;
 use parts::{endpoints, escape, figures, heat, percent, times};
 
 use super::figures::Figures;
-use super::rank::{by_unevenness, is_changed, last, name};
+use super::rank::{by_unevenness, counted, is_changed, last, name};
 use super::view::{FlowView, SimulationView};
 
 /// Styles for light and dark mode, screen and paper.
@@ -55,7 +55,7 @@ fn head(view: &SimulationView, header: &PageHeader) -> String {
         "<header>\n<h1>Where the traffic goes</h1>\n<p>{}, {}, {}; {}.</p>\n",
         many(view.nodes as u64, "Node"),
         many(zones as u64, "zone"),
-        many(view.services.len() as u64, "virtual server"),
+        counted(&view.services.iter().collect::<Vec<_>>()),
         escape(&view.demand)
     );
     let _written = writeln!(
@@ -112,7 +112,7 @@ fn services(view: &SimulationView) -> String {
         );
     }
     let mut room = DRAWN;
-    let (mut same, mut count) = (String::new(), 0);
+    let (mut same, mut unchanged) = (String::new(), Vec::new());
     for flow in by_unevenness(&view.services) {
         let drawn = flow.endpoints.len() <= room;
         room = room.saturating_sub(flow.endpoints.len());
@@ -121,11 +121,11 @@ fn services(view: &SimulationView) -> String {
             text.push_str(&service);
         } else {
             same.push_str(&service);
-            count += 1;
+            unchanged.push(flow);
         }
     }
-    if count > 0 {
-        let title = many(count, "virtual server");
+    if !unchanged.is_empty() {
+        let title = counted(&unchanged);
         let _written = writeln!(
             text,
             "<details class=\"same\"><summary>{title} without a change</summary>\n{same}</details>"

@@ -1,9 +1,12 @@
 //! Sorts and names the Services in the output.
 
-use topology_core::model::FrontendKind;
+use agent_api::describe::DNS;
+use agent_api::numbers::many;
+use topology_core::model::{Family, FrontendKind};
 
 use super::figures::Figures;
 use super::view::{FlowView, LoadView, StateView};
+use crate::dns_answers::record_type;
 
 /// Smaller differences are due to rounding.
 const ROUNDING: f64 = 1e-9;
@@ -67,7 +70,7 @@ pub(crate) fn name(flow: &FlowView) -> String {
         "" => String::new(),
         port => format!(":{port}"),
     };
-    let family = if flow.frontend.contains('[') {
+    let family = if flow.frontend.contains('[') || flow.frontend == record_type(Family::V6) {
         " IPv6"
     } else {
         ""
@@ -78,4 +81,14 @@ pub(crate) fn name(flow: &FlowView) -> String {
         format!(" {}", flow.kind)
     };
     format!("{}{port}{kind}{family}", flow.service)
+}
+
+/// `2 virtual servers, 1 DNS name`, without what is not among them.
+pub(crate) fn counted(flows: &[&FlowView]) -> String {
+    let names = flows.iter().filter(|flow| flow.kind == DNS).count();
+    let servers = many((flows.len() - names) as u64, "virtual server");
+    match names as u64 {
+        0 => servers,
+        count => format!("{servers}, {}", many(count, "DNS name")),
+    }
 }

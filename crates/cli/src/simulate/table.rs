@@ -10,7 +10,7 @@ use agent_api::numbers::percent;
 
 use self::load::times;
 use super::figures::Figures;
-use super::rank::{by_unevenness, is_changed, last, name};
+use super::rank::{by_unevenness, counted, is_changed, last, name};
 use super::view::{FlowView, SimulationView, StatesView};
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
@@ -26,7 +26,7 @@ pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
     let cost = view.price_per_gib.map(|_| cost);
     text.push_str(&comparison(&view.total, cost, width));
     match view.services.as_slice() {
-        [] => text.push_str("\nno Service with a cluster IP\n"),
+        [] => text.push_str("\nno Service to simulate\n"),
         [one] => text.push_str(&single_server::text(one, width)),
         several => text.push_str(&services(several, width)),
     }
@@ -40,7 +40,7 @@ fn head(view: &SimulationView) -> String {
         "{} in {}, {}; {}\n",
         count(view.nodes, "Node"),
         count(zones, "zone"),
-        count(view.services.len(), "virtual server"),
+        counted(&view.services.iter().collect::<Vec<_>>()),
         Plain::from(&view.demand)
     );
     for change in &view.changes {
@@ -272,20 +272,24 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
     if !rows.is_empty() {
         lines(&mut text, &columns, &rows, width);
     }
-    text.push_str(&rest(shown.len(), flows.len()));
+    let same: Vec<&FlowView> = flows
+        .iter()
+        .filter(|flow| compared && !is_changed(flow))
+        .collect();
+    text.push_str(&rest(shown.len(), &same));
     text
 }
 
-/// The number of Services that are not listed, out of `shown` candidates and of all.
-fn rest(shown: usize, all: usize) -> String {
+/// The number of Services that are not listed: of `shown` candidates, and of those that stay the same.
+fn rest(shown: usize, same: &[&FlowView]) -> String {
     let mut text = String::new();
     if shown > LISTED {
         let more = shown - LISTED;
         // Writing to a String cannot fail.
         let _written = writeln!(text, "  and {more} more; -o json has all, NS/SVC shows one");
     }
-    if shown < all {
-        let same = many((all - shown) as u64, "virtual server");
+    if !same.is_empty() {
+        let same = counted(same);
         let _written = writeln!(text, "  {same} without a change; -o json has all");
     }
     text

@@ -26,7 +26,7 @@ pub struct SimulationView {
     pub zones: Vec<String>,
     /// The sum of all Services.
     pub total: StatesView,
-    /// The virtual servers, by Service.
+    /// The virtual servers, and the names of headless Services, by Service.
     pub services: Vec<FlowView>,
     /// Warnings about the input.
     pub warnings: Vec<WarningView>,
@@ -69,11 +69,11 @@ pub struct OtherView {
 pub struct FlowView {
     /// `namespace/name`.
     pub service: String,
-    /// The Service port's name; empty if it has none.
+    /// The Service port's name; empty if it has none, and for a headless Service.
     pub port_name: String,
-    /// `ClusterIP`, `ExternalIP` or `LoadBalancer`.
+    /// `ClusterIP`, `ExternalIP` or `LoadBalancer`; `DNS` for a headless Service.
     pub kind: String,
-    /// `TCP 10.96.0.10:80`.
+    /// `TCP 10.96.0.10:80`; `A` or `AAAA` for a headless Service.
     pub frontend: String,
     /// The present policy, as text.
     pub policy: String,
@@ -100,6 +100,7 @@ pub struct EmptyView {
 #[serde(rename_all = "camelCase")]
 pub struct LoadView {
     pub address: IpAddr,
+    /// 0 for a headless Service.
     pub port: u16,
     /// The Node, if known.
     pub node: Option<String>,

@@ -1,12 +1,12 @@
 //! The tables of the page.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use cluster::text::one_line;
 
 use super::super::figures::{Figures, OVERLOADED};
 use super::super::view::{FlowView, LoadView, StatesView};
+use crate::output::server::endpoint;
 
 /// The maximum of bars, as a multiple of an even split.
 const LONGEST: f64 = 3.0;
@@ -172,7 +172,7 @@ pub(super) fn endpoints(flow: &FlowView) -> String {
         let _written = writeln!(
             text,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td>{numbers}<td class=\"track\">{bars}</td></tr>",
-            SocketAddr::new(one.address, one.port),
+            endpoint(one.address, one.port),
             escape(one.node.as_deref().unwrap_or("–")),
             escape(if one.zone.is_empty() {
                 "–"

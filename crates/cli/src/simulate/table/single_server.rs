@@ -1,7 +1,6 @@
 //! A single virtual server: its policy, empty levels, and a bar for each endpoint.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use agent_api::numbers::percent;
 
@@ -12,6 +11,7 @@ use super::load::times;
 use crate::output::bar::bar;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
+use crate::output::server::endpoint;
 
 /// Endpoints with a bar; the others are counted.
 const DRAWN: usize = 60;
@@ -105,7 +105,7 @@ fn columns(changed: bool) -> Vec<Column> {
 fn row(one: &LoadView, changed: bool) -> Vec<Cell> {
     let load = |load: Option<f64>| Cell::from(load.map_or_else(|| "–".to_owned(), times));
     let mut cells = vec![
-        SocketAddr::new(one.address, one.port).to_string().into(),
+        endpoint(one.address, one.port).into(),
         one.node.clone().unwrap_or_default().into(),
         one.zone.as_str().into(),
         load(one.as_is),

@@ -1,0 +1,235 @@
+//! The answers of `ipvs-topo dns` from a cluster that was read once: shared by `render --dns` and `explain --dns`.
+
+// A new rule or source must be handled everywhere, not by a `_` arm.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub mod view;
+
+mod client;
+
+use std::sync::Arc;
+
+use agent_api::describe;
+use agent_api::explain::ExplainInput;
+use agent_api::scope::{Scope, missing};
+use agent_api::view::{ExplainView, WarningView};
+use cluster::ServiceSelection;
+use cluster::source::{Loaded, Options};
+use dns::AnswerCycle;
+use topology_core::model::{Family, FrontendKind, ObjectName, Service};
+use topology_core::resolve::{ResolvedServer, resolve_headless};
+use topology_core::snapshot::Snapshot;
+
+use self::view::{AnswerLevelView, AnswerView, ServiceAnswersView};
+use crate::args::AllowListArgs;
+use crate::exit::Failure;
+use crate::origin::Origin;
+use crate::output::server::endpoint;
+
+/// A cluster as `ipvs-topo dns` sees it, at one time.
+#[derive(Debug)]
+pub(crate) struct DnsCluster {
+    pub(crate) loaded: Loaded,
+    /// Milliseconds since 1970.
+    now: i64,
+}
+
+impl DnsCluster {
+    /// Reads the cluster as of `now`. Must not run in an async task.
+    ///
+    /// # Errors
+    /// Nothing could be read; partial failures are warnings.
+    pub(crate) fn read(
+        origin: &Origin,
+        allow_lists: &AllowListArgs,
+        now: i64,
+    ) -> Result<Self, Failure> {
+        let options = Options {
+            now: Some(now),
+            allowed: allow_lists.get(),
+            services: ServiceSelection::All,
+            ..Options::default()
+        };
+        let loaded = origin.read(&options)?;
+        Ok(Self { loaded, now })
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.loaded.snapshot
+    }
+
+    /// # Errors
+    /// The input does not have the Service.
+    pub(crate) fn service(&self, name: &ObjectName) -> Result<&Service, Failure> {
+        let Loaded {
+            snapshot,
+            warnings,
+            ignored,
+            ..
+        } = &self.loaded;
+        let service = snapshot.service(name);
+        service.ok_or_else(|| Failure::input(missing(name, ignored, &mut warnings.iter())))
+    }
+
+    /// The warnings about the Services of `scope`, and about a Node that does not exist.
+    pub(crate) fn warnings(&self, scope: &Scope, node: &str) -> Vec<WarningView> {
+        let mut warnings = scope.views(self.snapshot(), &mut self.loaded.warnings.iter());
+        warnings.extend(describe::unknown_node(self.snapshot(), node));
+        warnings
+    }
+
+    /// The answers for the name of the Service to clients of a Node.
+    pub(crate) fn answers(&self, service: &Service, node: &Arc<str>) -> ServiceAnswersView {
+        let answers = if service.is_headless() {
+            let servers = self.resolve(service, node);
+            let of_name = servers.iter().filter(|server| is_of_name(server));
+            of_name.map(answer).collect()
+        } else {
+            of_cluster_ips(service)
+        };
+        self.named(service, answers)
+    }
+
+    /// The same for a headless Service, or for one of its ports, with the decisions and the warnings about them.
+    pub(crate) fn explain(
+        &self,
+        service: &Service,
+        port: Option<&str>,
+        node: &Arc<str>,
+    ) -> (ServiceAnswersView, Vec<WarningView>) {
+        let me = dns::viewpoint(node, self.now);
+        let mut warnings = self.loaded.warnings.iter();
+        let input = ExplainInput::of(self.snapshot(), &mut warnings, &me, &service.name);
+        let (views, warnings) = match input.map(ExplainInput::explain) {
+            Some(Ok(views)) => {
+                let first = views.first();
+                let warnings = first.map_or_else(Vec::new, |view| view.warnings.clone());
+                (views, warnings)
+            }
+            Some(Err(warnings)) => (Vec::new(), warnings),
+            None => (Vec::new(), Vec::new()),
+        };
+        let servers = self.resolve(service, node);
+        let explained = servers.iter().zip(views);
+        let asked = explained.filter(|(server, _)| match port {
+            None => is_of_name(server),
+            Some(port) => server.port_of_slices().is_some_and(|name| **name == *port),
+        });
+        let answers = asked.map(|(server, view)| AnswerView {
+            decision: Some(ExplainView {
+                warnings: Vec::new(),
+                ..view
+            }),
+            ..answer(server)
+        });
+        let answers = answers.collect();
+        (self.named(service, answers), warnings)
+    }
+
+    fn resolve(&self, service: &Service, node: &Arc<str>) -> Vec<ResolvedServer> {
+        let me = dns::viewpoint(node, self.now);
+        resolve_headless(self.snapshot(), &me, &service.name).servers
+    }
+
+    fn named(&self, service: &Service, answers: Vec<AnswerView>) -> ServiceAnswersView {
+        let kind = match &service.external_name {
+            Some(_) => "externalName",
+            None if service.is_headless() => "headless",
+            None => "clusterIP",
+        };
+        let response_code = if dns::has_name(self.snapshot(), &service.name) {
+            "NOERROR"
+        } else {
+            "NXDOMAIN"
+        };
+        ServiceAnswersView {
+            service: service.name.to_string(),
+            kind: kind.to_owned(),
+            response_code: response_code.to_owned(),
+            cname: service.external_name.as_deref().map(str::to_owned),
+            answers,
+        }
+    }
+}
+
+fn is_of_name(server: &ResolvedServer) -> bool {
+    server.port_of_slices().is_none()
+}
+
+fn answer(server: &ResolvedServer) -> AnswerView {
+    let decision = &server.decision;
+    let cycle = AnswerCycle::of(decision);
+    let answers = cycle.answers();
+    let level = |level: &dns::AnswerLevel| AnswerLevelView {
+        level: level
+            .key
+            .as_ref()
+            .filter(|_| describe::has_levels(decision))
+            .map(ToString::to_string),
+        share: share(level.answers, answers),
+        answers: level.answers,
+        addresses: level
+            .endpoints
+            .iter()
+            .map(|(address, port)| endpoint(*address, *port))
+            .collect(),
+    };
+    let port = server.port_of_slices();
+    AnswerView {
+        record_type: match port {
+            Some(_) => "SRV",
+            None => record_type(server.server.key.family()),
+        }
+        .to_owned(),
+        port_name: port.map(ToString::to_string),
+        cycle: answers,
+        levels: cycle.levels.iter().map(level).collect(),
+        refusal: decision.refusal.map(|refusal| refusal.to_string()),
+        refusal_code: decision.refusal.map(|refusal| refusal.code().to_owned()),
+        decision: None,
+    }
+}
+
+/// The cluster IPs of the Service, which every client gets.
+fn of_cluster_ips(service: &Service) -> Vec<AnswerView> {
+    let frontends = service.frontends.iter();
+    let own = frontends.filter(|frontend| frontend.kind == FrontendKind::ClusterIp);
+    let answer = |family: Family| {
+        let addresses = own.clone().map(|frontend| frontend.address);
+        let of_family = addresses.filter(|address| Family::of(*address) == family);
+        let addresses: Vec<String> = of_family.map(|address| address.to_string()).collect();
+        (!addresses.is_empty()).then(|| AnswerView {
+            record_type: record_type(family).to_owned(),
+            port_name: None,
+            cycle: 1,
+            levels: vec![AnswerLevelView {
+                level: None,
+                share: 1.0,
+                answers: 1,
+                addresses,
+            }],
+            refusal: None,
+            refusal_code: None,
+            decision: None,
+        })
+    };
+    [Family::V4, Family::V6]
+        .into_iter()
+        .filter_map(answer)
+        .collect()
+}
+
+pub(crate) const fn record_type(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "A",
+        Family::V6 => "AAAA",
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "weights are small, so a cycle has far fewer than 2^52 answers"
+)]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}

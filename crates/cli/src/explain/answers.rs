@@ -1,0 +1,83 @@
+//! `ipvs-topo explain --dns`: shows what a client is answered for the name of one Service, and why.
+
+use agent_api::scope::Scope;
+use topology_core::model::{Service, ServicePort};
+
+use crate::args::{ExplainArgs, TextFormat};
+use crate::dns_answers::DnsCluster;
+use crate::dns_answers::view::ExplainedAnswersView;
+use crate::exit::{ExitStatus, Failure};
+use crate::output::{answers, print};
+use crate::services::full_name;
+
+/// # Errors
+/// The input cannot be read, the Service or port does not exist, or nothing says where the client is.
+pub(super) fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
+    let origin = args.origin.get();
+    let name = full_name(
+        &args.target.service,
+        args.namespace.as_deref(),
+        Some(&origin),
+    )?;
+    let cluster = DnsCluster::read(&origin, &args.service.allow_lists, args.moment.get())?;
+    let view = view(&cluster, cluster.service(&name)?, args)?;
+    print::result(&match args.output {
+        TextFormat::Json => print::json(&view)?,
+        TextFormat::Text => answers::explained(&view, print::width()),
+    })?;
+    args.strict
+        .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
+}
+
+fn view(
+    cluster: &DnsCluster,
+    service: &Service,
+    args: &ExplainArgs,
+) -> Result<ExplainedAnswersView, Failure> {
+    let port = args.target.port.as_deref();
+    let port = port.map(|wanted| find(service, wanted)).transpose()?;
+    let node = args.node.as_deref();
+    if !service.is_headless() {
+        let scope = Scope::Only([service.name.clone()].into());
+        return Ok(ExplainedAnswersView {
+            service: cluster.answers(service, &node.unwrap_or_default().into()),
+            client: None,
+            warnings: scope.views(cluster.snapshot(), &mut cluster.loaded.warnings.iter()),
+        });
+    }
+    let client = cluster.client(args.dns.client, node)?;
+    let port = port.map(|port| &*port.name);
+    let (service, warnings) = cluster.explain(service, port, &client.node.as_str().into());
+    Ok(ExplainedAnswersView {
+        service,
+        client: Some(client),
+        warnings,
+    })
+}
+
+/// The port with this name or number.
+fn find<'a>(service: &'a Service, wanted: &str) -> Result<&'a ServicePort, Failure> {
+    let mut ports = service.ports.iter();
+    let fits =
+        |port: &&ServicePort| *port.name == *wanted || port.port.get().to_string() == *wanted;
+    ports.find(fits).ok_or_else(|| {
+        let names: Vec<String> = service.ports.iter().map(shown).collect();
+        let names = if names.is_empty() {
+            "no port".to_owned()
+        } else {
+            names.join(", ")
+        };
+        Failure::input(format_args!(
+            "Service {} has no port {wanted}; it has {names}",
+            service.name
+        ))
+    })
+}
+
+fn shown(port: &ServicePort) -> String {
+    let number = port.port.get();
+    match &*port.name {
+        "" => number.to_string(),
+        name => format!("{name} ({number})"),
+    }
+}
