@@ -353,11 +353,15 @@ fn a_missing_service_or_port_is_exit_2_and_lists_the_existing_ones() {
 
 #[test]
 fn a_service_without_virtual_server_is_reported_with_its_unused_annotations() {
-    for (spec, is) in [
-        ("clusterIP: None", "headless"),
+    let explain: &[&str] = &["explain", "t/s", "--node", "n1"];
+    let render: &[&str] = &["render", "t/s", "--node", "n1"];
+    let simulate: &[&str] = &["simulate", "t/s"];
+    for (spec, is, commands) in [
+        ("clusterIP: None", "headless", &[explain, render][..]),
         (
             "type: ExternalName, externalName: example.com",
             "of type ExternalName",
+            &[explain, render, simulate],
         ),
     ] {
         let service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: t, annotations: \
@@ -366,13 +370,8 @@ fn a_service_without_virtual_server_is_reported_with_its_unused_annotations() {
         let text = format!("{service}\nspec: {{{spec}}}\n{node}\n");
         let (_folder, path) = file("a.yaml", &text);
         let cluster = path.to_str().unwrap();
-        let commands: [&[&str]; 3] = [
-            &["explain", "t/s", "--node", "n1"],
-            &["render", "t/s", "--node", "n1"],
-            &["simulate", "t/s"],
-        ];
         for command in commands {
-            let refused = run(&[command, &["--cluster", cluster]].concat());
+            let refused = run(&[*command, &["--cluster", cluster]].concat());
             let first = format!("Service t/s is {is}, so it has no virtual server; ");
             let second = format!("no effect: the Service is {is}");
             assert_refused(&refused, &[&first, &second, "remove the annotation"]);

@@ -14,11 +14,15 @@ mod api_server;
 mod arguments;
 #[path = "dns/client.rs"]
 mod client;
+#[path = "dns/explained.rs"]
+mod explained;
 #[path = "dns/forwarding.rs"]
 mod forwarding;
 #[path = "dns/limits.rs"]
 mod limits;
 #[path = "dns/nodes.rs"]
 mod nodes;
+#[path = "dns/offline.rs"]
+mod offline;
 #[path = "dns/program.rs"]
 mod program;

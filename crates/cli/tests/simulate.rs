@@ -340,3 +340,61 @@ fn runs(program: &str) -> bool {
         .status();
     output.is_ok_and(|status| status.success())
 }
+
+/// A headless Service of another proxy, and one that other proxies serve, on two nodes in two zones.
+const BY_DNS: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {topology.kubernetes.io/zone: b}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: db, namespace: t, labels: {service.kubernetes.io/service-proxy-name: x},
+  annotations: {topology.ipvs-topo.io/weights: 'zone=70,*=30'}}, spec: {clusterIP: None, ports: [{name: sql, port: 5432}, {name: admin, port: 1}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: db-1, namespace: t,
+  labels: {kubernetes.io/service-name: db, service.kubernetes.io/headless: '', service.kubernetes.io/service-proxy-name: x}},
+  addressType: IPv4, ports: [{name: sql, port: 5432}], endpoints: [{addresses: [10.244.1.1], nodeName: n1}, {addresses: [10.244.2.1], nodeName: n2}]}
+---
+{apiVersion: v1, kind: Service, metadata: {name: other, namespace: t, labels: {service.kubernetes.io/service-proxy-name: x}},
+  spec: {clusterIP: 10.96.0.2, ports: [{port: 80}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: away, namespace: t}, spec: {type: ExternalName, externalName: example.com}}
+";
+
+#[test]
+fn the_clients_of_headless_services_take_part_as_those_of_virtual_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), BY_DNS).unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let output = text(&simulate(folder, &["-o", "json"]));
+    let view: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let services = view["services"].as_array().unwrap();
+    let [db] = services.as_slice() else {
+        panic!("only t/db, not {output}");
+    };
+    assert_eq!(
+        [
+            &db["service"],
+            &db["kind"],
+            &db["frontend"],
+            &db["portName"]
+        ],
+        ["t/db", "DNS", "A", ""]
+    );
+    let flows = &view["total"]["asIs"]["flows"];
+    for (from, to, part) in [(0, 0, 0.35), (0, 1, 0.15), (1, 0, 0.15), (1, 1, 0.35)] {
+        let found = flows[from][to].as_f64().unwrap();
+        assert!((found - part).abs() < 1e-9, "{flows}");
+    }
+    let others = view["total"]["others"].as_array().unwrap();
+    let uniform = others[0]["inZone"].as_f64().unwrap();
+    assert!((uniform - 0.5).abs() < 1e-9, "{others:?}");
+    insta::assert_snapshot!("simulate headless", text(&simulate(folder, &[])));
+    let set = ["--set", "t/db:weights=zone=1", "t/db"];
+    insta::assert_snapshot!("simulate headless changed", text(&simulate(folder, &set)));
+    let page = text(&simulate(folder, &["-o", "html"]));
+    assert!(
+        page.contains("t/db DNS") && page.contains("1 DNS name"),
+        "{page}"
+    );
+    assert!(!page.contains("10.244.1.1:0"), "{page}");
+}

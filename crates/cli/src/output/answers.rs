@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use agent_api::numbers::{many, short_percent};
-use agent_api::view::ExplainView;
 
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::answered;
@@ -119,14 +118,12 @@ fn addresses(level: &AnswerLevelView) -> Cell {
 }
 
 /// Rows below a heading; the text behind them is wrapped.
-fn lines(columns: &[Column], tail: &str, rows: &[Row], width: Option<usize>) -> String {
+fn lines(columns: &[Column], behind: &'static str, rows: &[Row], width: Option<usize>) -> String {
     let cells: Vec<&[Cell]> = rows.iter().map(|(cells, _)| cells.as_slice()).collect();
     let grid = Grid::measure(columns, &cells, INDENT, width);
     let before = INDENT + grid.width() + GAP;
     let pad = " ".repeat(INDENT);
-    let gap = " ".repeat(GAP);
-    let heading = grid.heading();
-    let mut text = format!("{pad}{heading}{gap}{}\n", paint(tail, CellStyle::Quiet));
+    let mut text = format!("{pad}{}\n", grid.heading_with(behind));
     for (cells, tail) in rows {
         // Writing to a String cannot fail.
         let _written = writeln!(
@@ -186,7 +183,7 @@ fn headless(
     text.push_str(who(decision, width).trim_start_matches('\n'));
     text.push_str(&stage_lines(&decision.stages, width));
     text.push_str(&levels(&decision.server.policy.levels, width));
-    text.push_str(&level_answers(answer, decision, width));
+    text.push_str(&level_answers(answer, width));
     text.push_str(&what_if(decision, width));
     text
 }
@@ -211,11 +208,13 @@ fn client(client: Option<&ClientView>, width: Option<usize>) -> String {
     })
 }
 
+const ONE_LEVEL: &str =
+    "Each answer has all endpoints of one level, and begins with another one each time.";
+
 /// The levels of the answers with their addresses.
-fn level_answers(answer: &AnswerView, decision: &ExplainView, width: Option<usize>) -> String {
+fn level_answers(answer: &AnswerView, width: Option<usize>) -> String {
     if answer.levels.is_empty() {
-        let words = no_data(answer);
-        return format!("\n{}\n", paint(wrap(&words, 0, width), CellStyle::Warn));
+        return String::new();
     }
     let row = |level: &AnswerLevelView| {
         let cells: Vec<Cell> = vec![
@@ -227,11 +226,10 @@ fn level_answers(answer: &AnswerView, decision: &ExplainView, width: Option<usiz
     };
     let rows: Vec<Row> = answer.levels.iter().map(row).collect();
     let title = format!("Of {} to a client", many(answer.cycle, "answer"));
-    let note = format!("Answers: {}", decision.scheduler_note);
     format!(
         "\n{}\n{}\n{}\n",
         paint(title, CellStyle::Strong),
         lines(&LEVEL_COLUMNS, "ADDRESSES IN THE ANSWER", &rows, width).trim_end(),
-        wrap(&note, 2, width)
+        wrap(ONE_LEVEL, 0, width)
     )
 }

@@ -183,12 +183,17 @@ impl Grid {
     }
 
     pub fn heading(&self) -> String {
+        self.heading_with("")
+    }
+
+    /// The heading with a title for the text behind the last column.
+    pub fn heading_with(&self, tail: &'static str) -> String {
         let cells: Vec<_> = self
             .columns
             .iter()
             .map(|column| Cell::new(column.title, CellStyle::Quiet))
             .collect();
-        self.line(&cells, &Cell::default())
+        self.line(&cells, &Cell::new(tail, CellStyle::Quiet))
     }
 
     /// A line: `cells` for the first columns, then `tail` unchanged after the last cell.

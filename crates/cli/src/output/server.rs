@@ -238,7 +238,7 @@ fn notes(server: &ServerView) -> Vec<String> {
     if let Some(refusal) = &server.refusal {
         // KP-WK-01: the table drops packets of outside clients that no endpoint gets.
         let result = match (server.kind.as_str(), server.clients.as_str()) {
-            (DNS, _) => "no addresses in answers",
+            (DNS, _) => "answers have no data",
             (_, "outside") => "packets are dropped",
             _ => "clients are refused",
         };

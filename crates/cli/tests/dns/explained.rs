@@ -1,0 +1,250 @@
+//! `explain --dns` and `render --dns` say what the server answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use hickory_proto::rr::RecordType;
+use serde_json::Value;
+
+use crate::client::{N1, N2, answers, over_udp, query};
+use crate::offline::{Output, cluster, json, run_in};
+use crate::program::Program;
+
+/// The node `n3`, which has no pod range.
+const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 3, 1);
+
+const HEADLESS: [&str; 7] = [
+    "cart", "search", "plain", "bounded", "local", "hashed", "both",
+];
+
+/// How many answers hold these addresses, of one cycle.
+type Cycle = BTreeMap<BTreeSet<String>, u64>;
+
+fn levels(answer: &Value) -> Cycle {
+    let levels = answer["levels"].as_array().unwrap().iter();
+    levels
+        .map(|level| {
+            let addresses = level["addresses"].as_array().unwrap().iter();
+            let addresses = addresses.map(|address| address.as_str().unwrap().to_owned());
+            (addresses.collect(), level["answers"].as_u64().unwrap())
+        })
+        .collect()
+}
+
+/// Asks as often as the cycle says.
+fn asked(program: &Program, client: Ipv4Addr, service: &str, answer: &Value) -> Cycle {
+    let record_type = if answer["recordType"] == "A" {
+        RecordType::A
+    } else {
+        RecordType::AAAA
+    };
+    let name = format!("{service}.shop.svc.cluster.local.");
+    let question = query(&name, record_type);
+    let mut counts = Cycle::new();
+    for _ in 0..answer["cycle"].as_u64().unwrap() {
+        let addresses = answers(&over_udp(client, program.address, &question));
+        *counts.entry(addresses.into_iter().collect()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn a_cycle_of_answers_of_the_server_has_the_levels_and_shares_that_are_explained() {
+    let program = Program::in_folder(cluster(), &[]);
+    program.line_with("the cluster is read");
+    let path = program.folder.path();
+    let mut most_levels = 0;
+    for (client, node) in [(N1, "n1"), (N2, "n2"), (N3, "n3")] {
+        let address = client.to_string();
+        let rendered = json(path, &["render", "--dns", "--node", node]);
+        for service in HEADLESS {
+            let name = format!("shop/{service}");
+            let who = ["--client", &address, "--node", "n1"];
+            let explained = json(path, &[&["explain", &name, "--dns"], &who[..]].concat());
+            assert_eq!(explained["client"]["node"], node);
+            let services = rendered["services"].as_array().unwrap();
+            let same = services.iter().find(|one| one["service"] == *name).unwrap();
+            let shown = explained["answers"].as_array().unwrap();
+            assert_eq!(shown.len(), if service == "both" { 2 } else { 1 });
+            for (answer, same) in shown.iter().zip(same["answers"].as_array().unwrap()) {
+                assert_eq!(
+                    (&answer["levels"], &answer["cycle"]),
+                    (&same["levels"], &same["cycle"])
+                );
+                let levels = levels(answer);
+                most_levels = most_levels.max(levels.len());
+                let counted = asked(&program, client, service, answer);
+                assert_eq!(counted, levels, "{service} for {client}: {answer}");
+            }
+        }
+    }
+    assert_eq!(most_levels, 3);
+}
+
+#[test]
+fn shares_are_parts_of_the_cycle_and_no_scheduler_changes_them() {
+    let folder = cluster();
+    for (service, expected) in [
+        ("cart", [0.8, 0.15, 0.05].as_slice()),
+        ("hashed", &[0.99, 0.01]),
+    ] {
+        let name = format!("shop/{service}");
+        let view = json(folder.path(), &["explain", &name, "--dns", "--node", "n1"]);
+        let levels = view["answers"][0]["levels"].as_array().unwrap();
+        let shares: Vec<f64> = levels
+            .iter()
+            .map(|one| one["share"].as_f64().unwrap())
+            .collect();
+        assert_eq!(shares, expected);
+        let decision = &view["answers"][0]["decision"];
+        assert_eq!(decision["stages"].as_array().unwrap().len(), 12);
+        assert_eq!(decision["kind"], "DNS");
+    }
+}
+
+fn fine(width: &str, words: &[&str]) -> String {
+    let folder = cluster();
+    let Output { code, text, errors } = run_in(width, folder.path(), words);
+    assert_eq!(code, Some(0), "{words:?}: {errors}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= width.parse().ok(), "{widest:?}\n{text}");
+    text
+}
+
+#[test]
+fn every_kind_of_answer_is_explained_in_80_columns() {
+    for (name, words) in [
+        (
+            "weighted",
+            &["shop/cart", "--client", "127.0.1.7", "--node", "n1"][..],
+        ),
+        ("both families", &["shop/both", "--node", "n3"]),
+        ("port", &["shop/cart:http", "--client", "127.0.2.7"]),
+        ("no data", &["shop/bounded", "--node", "n1"]),
+        ("no name", &["shop/down", "--node", "n1"]),
+        ("cluster ip", &["shop/web"]),
+        ("external name", &["shop/away"]),
+    ] {
+        let text = fine("80", &[&["explain", "--dns"], words].concat());
+        insta::assert_snapshot!(format!("explain {name}"), text);
+    }
+}
+
+#[test]
+fn a_node_is_rendered_in_80_columns_and_the_same_each_time() {
+    let words = ["render", "--dns", "--node", "n1"];
+    let text = fine("80", &words);
+    assert_eq!(fine("80", &words), text);
+    insta::assert_snapshot!("render n1", text);
+    let named = fine(
+        "80",
+        &["render", "--dns", "--node", "n1", "shop/web", "shop/away"],
+    );
+    assert!(
+        named.contains("www.example.com") && named.contains("fd00:96::10"),
+        "{named}"
+    );
+}
+
+#[test]
+fn each_rule_that_places_a_client_is_named() {
+    for (client, node, rule) in [
+        ("127.0.1.7", "n1", 1),
+        ("127.0.2.7", "n2", 2),
+        ("127.0.3.1", "n3", 3),
+        ("10.244.3.11", "n3", 4),
+        ("192.0.2.1", "n1", 5),
+    ] {
+        let words = [
+            "explain",
+            "shop/cart",
+            "--dns",
+            "--client",
+            client,
+            "--node",
+            "n1",
+        ];
+        let folder = cluster();
+        let view = json(folder.path(), &words);
+        assert_eq!(
+            (&view["client"]["node"], &view["client"]["rule"]),
+            (&node.into(), &rule.into())
+        );
+        let text = fine("120", &words);
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("Client "))
+            .unwrap();
+        assert!(
+            line.contains(client) && line.ends_with(&format!("(rule {rule})")),
+            "{line}"
+        );
+    }
+}
+
+#[track_caller]
+fn refused(words: &[&str], message: &str) {
+    let folder = cluster();
+    let Output { code, text, errors } = run_in("80", folder.path(), words);
+    assert_eq!((code, text.as_str()), (Some(2), ""), "{words:?}: {errors}");
+    assert!(errors.contains(message), "{words:?}: {errors}");
+}
+
+#[test]
+fn wrong_questions_exit_with_2_and_say_what_to_write() {
+    let n1 = ["--node", "n1"].as_slice();
+    for (target, more, message) in [
+        ("shop/no", n1, "the input has no Service shop/no"),
+        ("shop/cart", &[], "add --client IP, or --node NAME"),
+        ("shop/cart", &["--client", "n1"], "such as 10.244.1.7"),
+        (
+            "shop/cart",
+            &["--client", "192.0.2.1"],
+            "--client 192.0.2.1: no Node has the address",
+        ),
+        (
+            "shop/cart:x",
+            n1,
+            "Service shop/cart has no port x; it has http (80)",
+        ),
+        ("shop/cart", &["--socket", "/run/x"], "cannot be used with"),
+    ] {
+        refused(&[&["explain", target, "--dns"], more].concat(), message);
+    }
+    for (more, message) in [
+        (&["-o", "save"][..], "use -o table or -o json"),
+        (&["-n", "bank"], "no Service to show in namespace bank"),
+        (&["shop/no"], "the input has no Service shop/no"),
+    ] {
+        refused(&[&["render", "--dns"], n1, more].concat(), message);
+    }
+}
+
+#[test]
+fn without_dns_a_message_says_how_to_ask() {
+    let n1 = ["--node", "n1"].as_slice();
+    let hint = "`ipvs-topo explain --dns` shows what DNS answers";
+    for words in [
+        ["explain", "shop/cart"],
+        ["explain", "shop/away"],
+        ["render", "shop/cart"],
+    ] {
+        refused(&[&words, n1].concat(), hint);
+    }
+    let client = ["explain", "shop/cart", "--client", "127.0.1.7"];
+    refused(&[&client, n1].concat(), "--dns");
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_a_warning() {
+    let folder = cluster();
+    for words in [&["explain", "shop/cart"][..], &["render"]] {
+        let words = [words, &["--dns", "--node", "n9", "--strict"]].concat();
+        let Output { code, text, errors } = run_in("80", folder.path(), &words);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(
+            format!("{text}{errors}").contains("there is no Node n9"),
+            "{text}{errors}"
+        );
+    }
+}
