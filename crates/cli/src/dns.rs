@@ -35,6 +35,12 @@ async fn work(args: &DnsArgs) -> Result<ExitStatus, Failure> {
     let source = args.origin.get().watch(watch_options(args))?;
     let server = NameServer::bind(options(args)).await.map_err(failure)?;
     let stop = stop().map_err(Failure::trouble)?;
+    if let Some(address) = server.metrics_address() {
+        tracing::info!("metrics on {address}");
+    }
+    if let Some(address) = server.health_address() {
+        tracing::info!("health on {address}");
+    }
     tracing::info!(
         "answering for {} on {} (UDP and TCP), for clients of node {}",
         args.domain,
@@ -67,6 +73,8 @@ fn options(args: &DnsArgs) -> NameServerOptions {
         ttl: args.ttl,
         node: args.node.as_str().into(),
         upstreams: args.upstream.clone(),
+        metrics: args.metrics_bind_address,
+        health: args.healthz_bind_address,
     }
 }
 

@@ -26,3 +26,7 @@ mod nodes;
 mod offline;
 #[path = "dns/program.rs"]
 mod program;
+#[path = "dns/scrape.rs"]
+mod scrape;
+#[path = "dns/status.rs"]
+mod status;

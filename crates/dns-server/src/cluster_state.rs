@@ -89,6 +89,11 @@ impl ClusterState {
         })
     }
 
+    /// Whether the first list of the cluster has ended.
+    pub(crate) fn is_read(&self) -> bool {
+        self.lock().index.completeness().is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, LiveCluster> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

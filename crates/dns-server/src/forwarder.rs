@@ -1,37 +1,38 @@
 //! Forwards questions about other names to upstream servers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hickory_proto::op::{Edns, Message, MessageType, Query};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::client_limit::{ClientLimit, LimitReached};
+use crate::exchange::{AnswerSource, DnsTransport, UpstreamFailure};
+use crate::metrics::DnsMetrics;
 use crate::reply::MOST_UDP_BYTES;
 
 /// How long an upstream server may take.
 const UPSTREAM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many questions may wait for upstream servers.
-const MOST_PENDING: usize = 1_000;
+const MOST_WAITING: usize = 1_000;
+
+/// How many questions of one client may wait.
+const MOST_WAITING_OF_CLIENT: usize = 100;
 
 /// Why a question has no answer from an upstream server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForwardError {
     /// There is no upstream server.
     NoUpstream,
-    /// Too many questions wait, or no server answers.
+    /// Too many questions wait.
+    Limit,
+    /// No server answers.
     Failed,
-}
-
-/// How to ask an upstream server: as the client asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UpstreamTransport {
-    Udp,
-    Tcp,
 }
 
 #[derive(Debug)]
@@ -39,15 +40,26 @@ pub(crate) struct Forwarder {
     upstreams: Vec<SocketAddr>,
     /// The server that answered last is asked first.
     preferred: AtomicUsize,
-    pending: Semaphore,
+    waiting: ClientLimit,
+    metrics: Arc<DnsMetrics>,
+}
+
+impl ForwardError {
+    pub(crate) fn source(self) -> AnswerSource {
+        match self {
+            Self::NoUpstream | Self::Limit => AnswerSource::None,
+            Self::Failed => AnswerSource::Upstream,
+        }
+    }
 }
 
 impl Forwarder {
-    pub(crate) fn new(upstreams: Vec<SocketAddr>) -> Self {
+    pub(crate) fn new(upstreams: Vec<SocketAddr>, metrics: Arc<DnsMetrics>) -> Self {
         Self {
             upstreams,
             preferred: AtomicUsize::new(0),
-            pending: Semaphore::new(MOST_PENDING),
+            waiting: ClientLimit::new(MOST_WAITING, MOST_WAITING_OF_CLIENT),
+            metrics,
         }
     }
 
@@ -55,37 +67,63 @@ impl Forwarder {
         !self.upstreams.is_empty()
     }
 
-    /// Asks one upstream server after the other until one answers. The answer may be truncated.
+    /// How many questions wait for upstream servers.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.held()
+    }
+
+    /// Asks one upstream server after the other until one answers, in the same way as the client
+    /// asks. The answer may be truncated.
     pub(crate) async fn ask(
         &self,
         query: &Query,
         is_dnssec: bool,
-        transport: UpstreamTransport,
+        transport: DnsTransport,
+        client: IpAddr,
     ) -> Result<Message, ForwardError> {
         if self.upstreams.is_empty() {
             return Err(ForwardError::NoUpstream);
         }
-        let Ok(_pending) = self.pending.try_acquire() else {
-            tracing::debug!("{MOST_PENDING} questions wait for upstream servers; one is refused");
-            return Err(ForwardError::Failed);
-        };
+        let place = self.waiting.hold(client);
+        let _place = place.map_err(|limit| self.refused(client, limit))?;
         let first = self.preferred.load(Ordering::Relaxed);
         for at in (0..self.upstreams.len()).map(|step| (first + step) % self.upstreams.len()) {
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
             };
             let message = question(query, is_dnssec);
-            let answer = exchange(upstream, &message, transport);
-            match timeout(UPSTREAM_TIMEOUT, answer).await {
-                Ok(Some(answer)) => {
+            let asked = Instant::now();
+            match exchange_in_time(upstream, &message, transport).await {
+                Ok(answer) => {
+                    let code = answer.metadata.response_code;
+                    self.metrics.upstream_answered(at, code, asked.elapsed());
                     self.preferred.store(at, Ordering::Relaxed);
                     return Ok(answer);
                 }
-                Ok(None) => tracing::debug!("upstream {upstream} cannot be asked"),
-                Err(_elapsed) => tracing::debug!("upstream {upstream} does not answer"),
+                Err(failure) => {
+                    self.metrics.upstream_failed(at, failure);
+                    tracing::debug!("upstream {upstream} does not answer: {failure:?}");
+                }
             }
         }
         Err(ForwardError::Failed)
+    }
+
+    fn refused(&self, client: IpAddr, limit: LimitReached) -> ForwardError {
+        self.metrics.question_refused(limit);
+        tracing::debug!("{client}: too many questions wait for upstream servers: {limit:?}");
+        ForwardError::Limit
+    }
+}
+
+async fn exchange_in_time(
+    upstream: SocketAddr,
+    question: &Message,
+    over: DnsTransport,
+) -> Result<Message, UpstreamFailure> {
+    match timeout(UPSTREAM_TIMEOUT, exchange(upstream, question, over)).await {
+        Ok(answer) => answer.ok_or(UpstreamFailure::Unreachable),
+        Err(_elapsed) => Err(UpstreamFailure::Timeout),
     }
 }
 
@@ -101,15 +139,11 @@ fn question(query: &Query, is_dnssec: bool) -> Message {
     message
 }
 
-async fn exchange(
-    upstream: SocketAddr,
-    question: &Message,
-    over: UpstreamTransport,
-) -> Option<Message> {
+async fn exchange(upstream: SocketAddr, question: &Message, over: DnsTransport) -> Option<Message> {
     let bytes = question.to_vec().ok()?;
     match over {
-        UpstreamTransport::Udp => over_udp(upstream, question, &bytes).await,
-        UpstreamTransport::Tcp => over_tcp(upstream, question, &bytes).await,
+        DnsTransport::Udp => over_udp(upstream, question, &bytes).await,
+        DnsTransport::Tcp => over_tcp(upstream, question, &bytes).await,
     }
 }
 
@@ -191,18 +225,36 @@ mod tests {
             .build()
             .unwrap();
         let silent = runtime.block_on(UdpSocket::bind("127.0.0.1:0")).unwrap();
-        let forwarder = Forwarder::new(vec![silent.local_addr().unwrap()]);
+        let silent = vec![silent.local_addr().unwrap()];
+        let metrics = Arc::new(DnsMetrics::new(&silent));
+        let forwarder = Forwarder::new(silent, metrics);
+        let client = |number: usize| IpAddr::from([10, 244, 1, u8::try_from(number).unwrap()]);
+        let hold = |number, count| -> Vec<_> {
+            let places = (0..count).map(|_| forwarder.waiting.hold(client(number)));
+            places.collect::<Result<_, _>>().unwrap()
+        };
+        let query = query();
+        let ask = |number| forwarder.ask(&query, false, DnsTransport::Udp, client(number));
+        let soon = Duration::from_millis(50);
         runtime.block_on(async {
-            let all = forwarder
-                .pending
-                .try_acquire_many(u32::try_from(MOST_PENDING).unwrap());
-            let refused = forwarder.ask(&query(), false, UpstreamTransport::Udp).await;
-            assert_eq!(refused.unwrap_err(), ForwardError::Failed);
+            let of_one = hold(0, MOST_WAITING_OF_CLIENT);
+            assert_eq!(ask(0).await.unwrap_err(), ForwardError::Limit);
+            let waited = timeout(soon, ask(1)).await;
+            assert!(
+                waited.is_err(),
+                "another client waits for the silent server"
+            );
+            assert_eq!(forwarder.waiting(), MOST_WAITING_OF_CLIENT);
+
+            let others = 1..MOST_WAITING / MOST_WAITING_OF_CLIENT;
+            let all: Vec<_> = others
+                .map(|number| hold(number, MOST_WAITING_OF_CLIENT))
+                .collect();
+            assert_eq!(ask(99).await.unwrap_err(), ForwardError::Limit);
+            drop(of_one);
+            assert!(timeout(soon, ask(0)).await.is_err());
             drop(all);
-            let query = query();
-            let waiting = forwarder.ask(&query, false, UpstreamTransport::Udp);
-            let waited = timeout(Duration::from_millis(50), waiting).await;
-            assert!(waited.is_err(), "it waits for the silent server");
+            assert_eq!(forwarder.waiting(), 0);
         });
     }
 }

@@ -1,24 +1,33 @@
 //! Handles requests: which of them have an answer, and where it comes from.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
-use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
+use cluster::event::Batch;
+use dns::ResponderOptions;
+use hickory_proto::op::{LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
-use hickory_server::zone_handler::MessageResponseBuilder;
 
 use crate::cluster_state::{ClusterState, Knowledge};
-use crate::forwarder::{ForwardError, Forwarder, UpstreamTransport};
+use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
+use crate::forwarder::{ForwardError, Forwarder};
+use crate::metrics::DnsMetrics;
 use crate::reply;
+
+/// Bytes of the header of a message.
+const HEADER_BYTES: usize = 12;
 
 /// Handles the requests of all clients. Clones share their state.
 #[derive(Debug, Clone)]
-pub(crate) struct Handler {
+pub struct Handler {
     pub(crate) state: ClusterState,
     pub(crate) forwarder: Arc<Forwarder>,
+    pub(crate) metrics: Arc<DnsMetrics>,
 }
 
 #[async_trait]
@@ -28,19 +37,14 @@ impl RequestHandler for Handler {
         request: &Request,
         mut response_handle: R,
     ) -> ResponseInfo {
-        let mut reply = self.reply(request).await;
-        if request.protocol() == Protocol::Udp {
-            reply::fit(&mut reply);
-        }
-        let response = MessageResponseBuilder::new(&request.queries, reply.edns.as_ref()).build(
-            reply.metadata,
-            &reply.answers,
-            &reply.authorities,
-            [],
-            &reply.additionals,
-        );
+        let started = Instant::now();
+        let (mut reply, source) = self.reply(request).await;
+        let bytes = reply::fit(&mut reply, &request.queries);
+        let response = reply::over_udp(&reply, &request.queries);
         let sent = response_handle.send_response(response).await;
+        self.record(request, &reply, source, bytes, started);
         sent.unwrap_or_else(|error| {
+            self.metrics.reply_unsent();
             tracing::debug!("{}: the reply cannot be sent: {error}", request.src());
             failed(request)
         })
@@ -59,11 +63,51 @@ fn failed(request: &Request) -> ResponseInfo {
 }
 
 impl Handler {
-    async fn reply(&self, request: &Request) -> Message {
+    /// A handler that knows nothing of the cluster yet. Other names go to `upstreams`.
+    pub fn new(options: ResponderOptions, upstreams: Vec<SocketAddr>) -> Self {
+        let metrics = Arc::new(DnsMetrics::new(&upstreams));
+        Self {
+            state: ClusterState::new(options),
+            forwarder: Arc::new(Forwarder::new(upstreams, Arc::clone(&metrics))),
+            metrics,
+        }
+    }
+
+    /// Applies changes of the cluster. The next answer has them.
+    pub fn apply(&self, batch: Batch) {
+        self.state.apply(batch);
+    }
+
+    /// The reply to a message, if it has one.
+    pub async fn respond(
+        &self,
+        bytes: Vec<u8>,
+        client: SocketAddr,
+        protocol: Protocol,
+    ) -> Option<Vec<u8>> {
+        let header = bytes.first_chunk().copied();
+        let Ok(request) = Request::from_bytes(bytes, client, protocol) else {
+            return header.and_then(malformed);
+        };
+        if request.metadata.message_type == MessageType::Response {
+            // An answer to a reply could go back and forth without end.
+            return None;
+        }
+        let started = Instant::now();
+        let (mut reply, source) = self.reply(&request).await;
+        if protocol == Protocol::Udp {
+            reply::fit(&mut reply, &request.queries);
+        }
+        let bytes = reply::encode(&mut reply);
+        self.record(&request, &reply, source, bytes.len(), started);
+        Some(bytes)
+    }
+
+    async fn reply(&self, request: &Request) -> (Message, AnswerSource) {
         let empty = |code| reply::empty(request, code, self.forwarder.has_upstreams());
         let query = match question(request) {
             Ok(query) => query,
-            Err(code) => return empty(code),
+            Err(code) => return (empty(code), AnswerSource::None),
         };
         let client = request.src().ip();
         match self.state.ask(query.name(), query.query_type(), client) {
@@ -72,14 +116,22 @@ impl Handler {
                 let reply = reply::authoritative(empty(ResponseCode::NoError), *answer);
                 match alias {
                     Some(alias) => self.follow(request, query, alias, reply).await,
-                    None => reply,
+                    None => (reply, AnswerSource::Cluster),
                 }
             }
-            Knowledge::NotRead => empty(ResponseCode::ServFail),
+            Knowledge::NotRead => (empty(ResponseCode::ServFail), AnswerSource::None),
             Knowledge::NotOurs => match self.ask_upstream(request, query).await {
-                Ok(answer) => reply::forwarded(empty(ResponseCode::NoError), answer),
-                Err(ForwardError::NoUpstream) => empty(ResponseCode::Refused),
-                Err(ForwardError::Failed) => empty(ResponseCode::ServFail),
+                Ok(answer) => {
+                    let reply = reply::forwarded(empty(ResponseCode::NoError), answer);
+                    (reply, AnswerSource::Upstream)
+                }
+                Err(error) => {
+                    let code = match error {
+                        ForwardError::NoUpstream => ResponseCode::Refused,
+                        ForwardError::Limit | ForwardError::Failed => ResponseCode::ServFail,
+                    };
+                    (empty(code), error.source())
+                }
             },
         }
     }
@@ -91,18 +143,22 @@ impl Handler {
         query: &Query,
         alias: Name,
         mut reply: Message,
-    ) -> Message {
+    ) -> (Message, AnswerSource) {
         let query = Query::query(alias, query.query_type());
-        match self.ask_upstream(request, &query).await {
+        let source = match self.ask_upstream(request, &query).await {
             Ok(answer) => {
                 reply.metadata.response_code = answer.metadata.response_code;
                 reply.metadata.truncation = answer.metadata.truncation;
                 reply.add_answers(answer.answers);
+                AnswerSource::Upstream
             }
-            Err(ForwardError::NoUpstream) => {}
-            Err(ForwardError::Failed) => reply.metadata.response_code = ResponseCode::ServFail,
-        }
-        reply
+            Err(ForwardError::NoUpstream) => AnswerSource::Cluster,
+            Err(error) => {
+                reply.metadata.response_code = ResponseCode::ServFail;
+                error.source()
+            }
+        };
+        (reply, source)
     }
 
     async fn ask_upstream(
@@ -110,14 +166,40 @@ impl Handler {
         request: &Request,
         query: &Query,
     ) -> Result<Message, ForwardError> {
-        let edns = request.edns.as_ref();
-        let is_dnssec = edns.is_some_and(|edns| edns.flags().dnssec_ok);
-        let transport = match request.protocol() {
-            Protocol::Udp => UpstreamTransport::Udp,
-            _ => UpstreamTransport::Tcp,
-        };
-        self.forwarder.ask(query, is_dnssec, transport).await
+        let transport = DnsTransport::of(request.protocol());
+        let client = request.src().ip();
+        let is_dnssec = is_dnssec(request);
+        self.forwarder
+            .ask(query, is_dnssec, transport, client)
+            .await
     }
+
+    fn record(
+        &self,
+        request: &Request,
+        reply: &Message,
+        source: AnswerSource,
+        reply_bytes: usize,
+        started: Instant,
+    ) {
+        let query = request.queries.queries().first();
+        self.metrics.answered(&AnsweredRequest {
+            client: request.src().ip(),
+            transport: DnsTransport::of(request.protocol()),
+            record_type: query.map(LowerQuery::query_type),
+            is_dnssec: is_dnssec(request),
+            request_bytes: request.as_slice().len(),
+            reply_bytes,
+            code: reply.metadata.response_code,
+            source,
+            took: started.elapsed(),
+        });
+    }
+}
+
+fn is_dnssec(request: &Request) -> bool {
+    let edns = request.edns.as_ref();
+    edns.is_some_and(|edns| edns.flags().dnssec_ok)
 }
 
 /// The question of a request, or why it has no answer.
@@ -135,4 +217,14 @@ fn question(request: &Request) -> Result<&Query, ResponseCode> {
         return Err(ResponseCode::Refused);
     }
     Ok(query.original())
+}
+
+/// The reply to a malformed request with this header: its id and the code FORMERR; `None` if it is a
+/// reply itself.
+fn malformed(header: [u8; HEADER_BYTES]) -> Option<Vec<u8>> {
+    let [first, second, flags, ..] = header;
+    let is_reply = flags & 0x80 != 0;
+    let mut reply = vec![0; HEADER_BYTES];
+    reply.splice(..4, [first, second, 0x80 | (flags & 0x79), 1]);
+    (!is_reply).then_some(reply)
 }

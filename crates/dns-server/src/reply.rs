@@ -1,10 +1,24 @@
 //! Builds replies that fit the client's message size.
 
+use std::iter::{Empty, empty as no_records};
+use std::slice::Iter;
+
 use dns::DnsAnswer;
-use hickory_proto::op::{Edns, Message, Metadata, Query, ResponseCode};
+use hickory_proto::op::{Edns, Message, Metadata, ResponseCode};
 use hickory_proto::rr::{RData, Record};
-use hickory_proto::serialize::binary::BinEncodable as _;
+use hickory_proto::serialize::binary::BinEncoder;
 use hickory_server::server::Request;
+use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
+
+/// A reply as hickory's UDP server encodes it.
+pub(crate) type UdpReply<'a> = MessageResponse<
+    'a,
+    'a,
+    Iter<'a, Record>,
+    Iter<'a, Record>,
+    Empty<&'a Record>,
+    Iter<'a, Record>,
+>;
 
 /// The longest UDP message, which passes nearly every network without fragments.
 pub(crate) const MOST_UDP_BYTES: u16 = 1_232;
@@ -47,46 +61,60 @@ pub(crate) fn forwarded(mut message: Message, answer: Message) -> Message {
     message
 }
 
+/// The bytes of a reply. Without records and with SERVFAIL if the records cannot be encoded.
+pub(crate) fn encode(message: &mut Message) -> Vec<u8> {
+    message.to_vec().unwrap_or_else(|error| {
+        tracing::debug!("a reply cannot be encoded: {error}");
+        let metadata = message.metadata;
+        *message = Message::response(metadata.id, metadata.op_code);
+        message.metadata = metadata;
+        message.metadata.response_code = ResponseCode::ServFail;
+        message.to_vec().unwrap_or_default()
+    })
+}
+
+/// The reply to a request with these questions.
+pub(crate) fn over_udp<'a>(message: &'a Message, queries: &'a Queries) -> UdpReply<'a> {
+    MessageResponseBuilder::new(queries, message.edns.as_ref()).build(
+        message.metadata,
+        &message.answers,
+        &message.authorities,
+        no_records(),
+        &message.additionals,
+    )
+}
+
+/// The size over UDP. hickory does not compress the first of the names that are equal to the question's,
+/// so `Message` would be shorter.
+fn udp_size(message: &Message, queries: &Queries) -> usize {
+    let mut bytes = Vec::with_capacity(512);
+    let mut encoder = BinEncoder::new(&mut bytes);
+    match over_udp(message, queries).destructive_emit(&mut encoder) {
+        Ok(_) => bytes.len(),
+        Err(_) => usize::MAX,
+    }
+}
+
 /// Leaves out what does not fit: first the additional records, which clients can ask for, then
-/// answers, which truncates the message.
+/// answers, which truncates the message. Returns the size.
 ///
 /// Hickory must have nothing to leave out, because it would leave bytes after the last record. It
-/// sends the question as it came, and no name in the records refers to it, so the question is
-/// measured alone. It also needs room for a whole name before it writes a reference instead.
-pub(crate) fn fit(message: &mut Message) {
-    let queries = std::mem::take(&mut message.queries);
-    let of_queries = queries.iter().map(length).sum::<usize>();
+/// needs room for a whole name before it writes a reference instead.
+pub(crate) fn fit(message: &mut Message, queries: &Queries) -> usize {
     let sections = [&message.answers, &message.authorities, &message.additionals];
     let of_names = sections.into_iter().flatten().map(length_of_names).max();
     let most = usize::from(message.edns.as_ref().map_or(512, Edns::max_payload));
-    let reserved = of_queries + of_names.unwrap_or(0);
-    fit_into(message, most.saturating_sub(reserved));
-    message.queries = queries;
-}
-
-fn length(query: &Query) -> usize {
-    query.to_bytes().map_or(0, |bytes| bytes.len())
-}
-
-/// The bytes that references may save.
-fn length_of_names(record: &Record) -> usize {
-    let target = match &record.data {
-        RData::CNAME(name) => name.len(),
-        RData::PTR(name) => name.len(),
-        _ => 0,
-    };
-    record.name.len() + target
-}
-
-/// Does this for a message without its question.
-fn fit_into(message: &mut Message, most: usize) {
-    let fits = |message: &Message| message.to_vec().is_ok_and(|bytes| bytes.len() <= most);
-    if fits(message) {
-        return;
+    let most = most.saturating_sub(of_names.unwrap_or(0));
+    let size = |message: &Message| udp_size(message, queries);
+    let fits = |message: &Message| size(message) <= most;
+    let whole = size(message);
+    if whole <= most {
+        return whole;
     }
     message.additionals.clear();
-    if fits(message) {
-        return;
+    let without_additionals = size(message);
+    if without_additionals <= most {
+        return without_additionals;
     }
     message.metadata.truncation = true;
     message.authorities.clear();
@@ -103,12 +131,24 @@ fn fit_into(message: &mut Message, most: usize) {
     }
     answers.truncate(fitting);
     message.answers = answers;
+    size(message)
+}
+
+/// The bytes that references may save.
+fn length_of_names(record: &Record) -> usize {
+    let target = match &record.data {
+        RData::CNAME(name) => name.len(),
+        RData::PTR(name) => name.len(),
+        _ => 0,
+    };
+    record.name.len() + target
 }
 
 #[cfg(test)]
 mod tests {
-    use hickory_proto::op::OpCode;
+    use hickory_proto::op::{OpCode, Query};
     use hickory_proto::rr::{Name, RecordType};
+    use hickory_proto::serialize::binary::BinDecoder;
 
     use super::*;
 
@@ -134,15 +174,18 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_the_client_learns_it() {
         for (answers, additionals, edns, expected) in [
             (3, 3, None, (3, 3, false)),
-            // 512 bytes are 45 of the header and the question, a record of 43, 24 records of 16,
-            // and room for a name.
+            // 512 bytes are 45 of the header and the question, a record of 43, 24 records of 16, and
+            // room for a name.
             (25, 0, None, (25, 0, false)),
             (20, 20, None, (20, 0, false)),
             (26, 0, None, (25, 0, true)),
             (200, 200, Some(1_232), (70, 0, true)),
         ] {
             let mut message = message(answers, additionals, edns);
-            fit(&mut message);
+            let request = message.to_vec().unwrap();
+            let mut question = BinDecoder::new(&request[12..]);
+            let queries = Queries::read(&mut question, 1).unwrap();
+            let size = fit(&mut message, &queries);
             let found = (
                 message.answers.len(),
                 message.additionals.len(),
@@ -150,7 +193,7 @@ mod tests {
             );
             assert_eq!(found, expected);
             let most = usize::from(edns.unwrap_or(512));
-            assert!(message.to_vec().unwrap().len() <= most);
+            assert!(message.to_vec().unwrap().len() <= size && size <= most);
         }
     }
 }

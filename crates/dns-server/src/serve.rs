@@ -9,10 +9,9 @@ use hickory_proto::rr::Name;
 use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
 
-use crate::cluster_state::ClusterState;
 use crate::connections;
-use crate::forwarder::Forwarder;
 use crate::handler::Handler;
+use crate::http_status::{self, HttpStatus};
 
 /// The settings of a server.
 #[derive(Debug, Clone)]
@@ -26,6 +25,10 @@ pub struct NameServerOptions {
     pub node: Arc<str>,
     /// Where to ask about other names. Without one they are refused.
     pub upstreams: Vec<SocketAddr>,
+    /// Where to serve `/metrics` over HTTP, if at all.
+    pub metrics: Option<SocketAddr>,
+    /// Where to serve `/healthz`, `/livez` and `/readyz` over HTTP, if at all.
+    pub health: Option<SocketAddr>,
 }
 
 /// Why a server cannot start, or ended.
@@ -50,6 +53,8 @@ pub struct NameServer {
     udp: UdpSocket,
     tcp: TcpListener,
     address: SocketAddr,
+    metrics: Option<TcpListener>,
+    health: Option<TcpListener>,
     handler: Handler,
 }
 
@@ -68,18 +73,23 @@ impl NameServer {
         let address = tcp.local_addr().map_err(failed(options.listen, "TCP"))?;
         let udp = UdpSocket::bind(address).await;
         let udp = udp.map_err(failed(address, "UDP"))?;
+        let listen = |address: Option<SocketAddr>, protocol| {
+            let bound = address
+                .map(|address| telemetry::listen(address).map_err(failed(address, protocol)));
+            bound.transpose()
+        };
+        let responder = ResponderOptions {
+            domain: options.domain,
+            ttl: options.ttl,
+            node: options.node,
+        };
         Ok(Self {
             udp,
             tcp,
             address,
-            handler: Handler {
-                state: ClusterState::new(ResponderOptions {
-                    domain: options.domain,
-                    ttl: options.ttl,
-                    node: options.node,
-                }),
-                forwarder: Arc::new(Forwarder::new(options.upstreams)),
-            },
+            metrics: listen(options.metrics, "metrics")?,
+            health: listen(options.health, "health")?,
+            handler: Handler::new(responder, options.upstreams),
         })
     }
 
@@ -88,19 +98,36 @@ impl NameServer {
         self.address
     }
 
+    /// The address of `/metrics`, if it is served.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.local_addr().ok()
+    }
+
+    /// The address of `/healthz`, `/livez` and `/readyz`, if they are served.
+    pub fn health_address(&self) -> Option<SocketAddr> {
+        self.health.as_ref()?.local_addr().ok()
+    }
+
     /// Answers until `stop` completes. Until the cluster is read, its names have no answer.
     pub async fn run(
         self,
         source: Watch,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        let connections = connections::limit();
+        let status = HttpStatus {
+            handler: self.handler.clone(),
+            connections: connections.clone(),
+            sync_status: source.sync_status().cloned(),
+        };
         let mut server = Server::new(self.handler.clone());
         server.register_socket(self.udp);
-        let state = self.handler.state.clone();
         tokio::select! {
             () = stop => Ok(()),
-            () = follow(source, state) => Err(ServeError::Source),
-            () = connections::accept(self.tcp, self.handler) => Ok(()),
+            () = follow(source, self.handler.clone()) => Err(ServeError::Source),
+            () = connections::accept(self.tcp, self.handler, connections) => Ok(()),
+            never = http_status::serve(self.metrics, status.clone().metrics()) => match never {},
+            never = http_status::serve(self.health, status.health()) => match never {},
             ended = server.block_until_done() => {
                 let error = ended.err().map(|error| error.to_string());
                 Err(ServeError::Socket(error.unwrap_or_default()))
@@ -110,8 +137,8 @@ impl NameServer {
 }
 
 /// Applies changes until the source ends.
-async fn follow(mut source: Watch, state: ClusterState) {
+async fn follow(mut source: Watch, handler: Handler) {
     while let Some(batch) = source.next().await {
-        state.apply(batch);
+        handler.apply(batch);
     }
 }

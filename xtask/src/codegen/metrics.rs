@@ -1,4 +1,4 @@
-//! Writes the reference of metrics from what both programs expose: name, type, labels and help.
+//! Writes the reference of metrics from what the programs expose: name, type, labels and help.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,8 +17,9 @@ const HEAD: &str = "# Metrics\n\n\
     A histogram has the series `_bucket`, `_sum` and `_count`.\n";
 
 /// Each program: the example that prints its exposition, and its heading.
-const PROGRAMS: [(&str, &str); 2] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("agent_metrics", "ipvs-topo agent"),
+    ("dns_metrics", "ipvs-topo dns"),
     ("controller_metrics", "ipvs-topo-controller"),
 ];
 

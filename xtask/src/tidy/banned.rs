@@ -30,6 +30,8 @@ const BANS: &[Ban] = &[
             "crates/controller/src/log_once.rs",
             "crates/controller/src/run.rs",
             "crates/controller/src/run/follow.rs",
+            "crates/dns-server/src/forwarder.rs",
+            "crates/dns-server/src/handler.rs",
             "xtask/",
             "benches/",
         ],

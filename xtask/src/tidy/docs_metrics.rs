@@ -1,5 +1,5 @@
-//! Rule: a metric that a document names is one that the agent or the controller exposes, and `docs/metrics.md` lists
-//! every metric that they register.
+//! Rule: a metric that a document names is one that the agent, the controller or the DNS server exposes, and
+//! `docs/metrics.md` lists every metric that they register.
 
 use super::markdown;
 use super::problem::Problem;
@@ -10,8 +10,12 @@ const PREFIXES: [&str; 2] = ["ipvs_topo_", "kubeproxy_"];
 /// The suffixes that an exposition adds to a registered name.
 const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
 /// Where the names are registered.
-const CODE: [&str; 2] = ["crates/agent/src/", "crates/controller/src/"];
-/// Where those of both programs are registered.
+const CODE: [&str; 3] = [
+    "crates/agent/src/",
+    "crates/dns-server/src/",
+    "crates/controller/src/",
+];
+/// Where those of all programs are registered.
 const SHARED: &str = "crates/telemetry/src/";
 /// The generated page of all metrics.
 const PAGE: &str = "docs/metrics.md";
@@ -24,7 +28,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     for (path, text) in markdown::living(tree) {
         for (index, line) in text.lines().enumerate() {
             for name in names(line).filter(|name| !registered(tree, name)) {
-                let places = CODE.join(" or ");
+                let places = CODE.join(", ");
                 let message = format!(
                     "no code under {places} registers the metric `{name}`; correct the name"
                 );
@@ -38,8 +42,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
 /// Metrics that the page does not list, because the example that prints them gives them no value.
 fn unlisted(tree: &Tree) -> Vec<Problem> {
     let page = tree.text(PAGE).unwrap_or_default();
-    let [agent, controller] = CODE;
-    let places = [(agent, ""), (controller, CONTROLLER), (SHARED, "")];
+    let [agent, dns_server, controller] = CODE;
+    let places = [
+        (agent, ""),
+        (dns_server, ""),
+        (controller, CONTROLLER),
+        (SHARED, ""),
+    ];
     let mut problems = Vec::new();
     for (place, prefix) in places {
         for (path, text) in tree.under(place) {
@@ -76,16 +85,19 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the code holds the name as a string, as it is or before an exposition's suffix.
 fn registered(tree: &Tree, name: &str) -> bool {
-    let [agent, controller] = CODE;
-    let (place, name) = match name.strip_prefix(CONTROLLER) {
-        Some(rest) => (controller, rest),
-        None => (agent, name),
+    let [agent, dns_server, controller] = CODE;
+    let (places, name) = match name.strip_prefix(CONTROLLER) {
+        Some(rest) => (vec![controller], rest),
+        None => (vec![agent, dns_server], name),
     };
     let stems = SUFFIXES
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix));
     let mut candidates = stems.chain([name]).map(|stem| format!("\"{stem}\""));
-    candidates.any(|literal| tree.under(place).any(|(_, text)| text.contains(&literal)))
+    candidates.any(|literal| {
+        let mut files = places.iter().flat_map(|place| tree.under(place));
+        files.any(|(_, text)| text.contains(&literal))
+    })
 }
 
 #[cfg(test)]
@@ -101,21 +113,25 @@ mod tests {
                 "registry.register(\"ipvs_topo_drains\", \"Drains\", drains);",
             ),
             (
+                "crates/dns-server/src/metrics.rs",
+                "registry.register(\"ipvs_topo_dns_requests\", \"Requests\", requests);",
+            ),
+            (
                 "crates/controller/src/metrics.rs",
                 "registry.register(\"leader\", \"1 if this replica leads.\", leader);",
             ),
             (
                 PAGE,
-                "`ipvs_topo_drains_total` `ipvs_topo_controller_leader`",
+                "`ipvs_topo_drains_total` `ipvs_topo_dns_requests_total` `ipvs_topo_controller_leader`",
             ),
             (
                 "docs/operations.md",
-                "`ipvs_topo_drains_total`, `ipvs_topo_*`, `ipvs_topo_controller_leader`\nand `kubeproxy_gone_total`\n`ipvs_topo_controller_gone`",
+                "`ipvs_topo_drains_total`, `ipvs_topo_dns_requests_total`, `ipvs_topo_*`, `ipvs_topo_controller_leader`\nand `kubeproxy_gone_total`\n`ipvs_topo_controller_gone`",
             ),
         ]);
         let problems = texts(&check(&tree));
         assert_eq!(problems.len(), 2, "{problems:?}");
-        let none = "no code under crates/agent/src/ or crates/controller/src/ registers the metric";
+        let none = "no code under crates/agent/src/, crates/dns-server/src/, crates/controller/src/ registers the metric";
         assert!(problems[0].starts_with(&format!(
             "docs/operations.md:2: {none} `kubeproxy_gone_total`"
         )));

@@ -125,7 +125,7 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         package: "dns-server",
-        inside: &["cluster", "dns"],
+        inside: &["cluster", "dns", "telemetry"],
         outside: None,
         invariant: "dns-server moves messages, and knows neither a command line nor the agent",
     },
@@ -207,6 +207,7 @@ const CRATE_RULES: &[CrateRule] = &[
         package: "benches",
         inside: &[
             "cluster",
+            "dns-server",
             "guest-wire",
             "ipvs-netlink",
             "kube-io",

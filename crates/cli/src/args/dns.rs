@@ -11,6 +11,12 @@ use super::{AllowListArgs, OriginArgs, values};
 /// The port of DNS.
 const DNS_PORT: u16 = 53;
 
+/// The port of `CoreDNS`' metrics.
+const METRICS_PORT: u16 = 9_153;
+
+/// The port of `CoreDNS`' readiness.
+const HEALTH_PORT: u16 = 8_181;
+
 #[derive(Debug, Args)]
 pub struct DnsArgs {
     #[command(flatten)]
@@ -38,6 +44,15 @@ pub struct DnsArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3_600))]
     pub ttl: u32,
 
+    /// Address of /metrics, with port 9153 unless one is given; without it there are none.
+    #[arg(long, value_name = "IP[:PORT]", value_parser = metrics_address)]
+    pub metrics_bind_address: Option<SocketAddr>,
+
+    /// Address of /healthz, /livez and /readyz, with port 8181 unless one is given; without it there
+    /// are none.
+    #[arg(long, value_name = "IP[:PORT]", value_parser = health_address)]
+    pub healthz_bind_address: Option<SocketAddr>,
+
     #[command(flatten)]
     pub allow_lists: AllowListArgs,
 
@@ -53,11 +68,26 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 
 fn upstream_address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address, such as 192.0.2.53, 192.0.2.53:53 or [2001:db8::53]:53";
-    let with_port = text.parse::<SocketAddr>();
-    let alone = || text.parse::<IpAddr>();
-    let address = with_port.or_else(|_| alone().map(|ip| SocketAddr::new(ip, DNS_PORT)));
-    let address = address.ok().filter(|address| address.port() != 0);
+    let address = with_port(text, DNS_PORT).filter(|address| address.port() != 0);
     address.ok_or_else(|| remedy.to_owned())
+}
+
+fn metrics_address(text: &str) -> Result<SocketAddr, String> {
+    let remedy = "write an address, such as 127.0.0.1, 127.0.0.1:9153 or [::1]:9153";
+    with_port(text, METRICS_PORT).ok_or_else(|| remedy.to_owned())
+}
+
+fn health_address(text: &str) -> Result<SocketAddr, String> {
+    let remedy = "write an address, such as 127.0.0.1, 127.0.0.1:8181 or [::1]:8181";
+    with_port(text, HEALTH_PORT).ok_or_else(|| remedy.to_owned())
+}
+
+/// An address, with this port unless the text has one.
+fn with_port(text: &str, port: u16) -> Option<SocketAddr> {
+    let alone = || text.parse::<IpAddr>();
+    let address = text.parse::<SocketAddr>();
+    let address = address.or_else(|_| alone().map(|ip| SocketAddr::new(ip, port)));
+    address.ok()
 }
 
 /// The names of a domain are absolute, with or without a dot at the end.
@@ -88,6 +118,19 @@ mod tests {
                 .map(|address| address.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn metrics_and_health_have_the_ports_of_coredns_unless_others_are_given() {
+        for (found, expected) in [
+            (metrics_address("127.0.0.1"), "127.0.0.1:9153"),
+            (metrics_address("::1"), "[::1]:9153"),
+            (health_address("0.0.0.0"), "0.0.0.0:8181"),
+            (health_address("[::]:8080"), "[::]:8080"),
+        ] {
+            assert_eq!(found.unwrap().to_string(), expected);
+        }
+        assert!(metrics_address("9153").is_err() && health_address("").is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{CART, N1, N2, answers, over_udp, query};
 use crate::program::{PATIENCE, Program};
+use crate::scrape::{METRICS, Scrape};
 
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/services";
@@ -132,12 +133,21 @@ fn headless_services_of_an_api_server_are_answered_and_followed() {
     });
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
     let path = kubeconfig.to_str().unwrap().to_owned();
-    let program = Program::start(folder, &["--kubeconfig", &path]);
+    let options = [&METRICS[..], &["--kubeconfig", &path]].concat();
+    let program = Program::start(folder, &options);
     program.line_with("the cluster is read: 1 Services");
     let question = query(CART, RecordType::A);
     let ask = |client| answers(&over_udp(client, program.address, &question));
     assert_eq!(ask(N1), ["10.244.1.10"]);
     assert_eq!(ask(N2), ["10.244.2.10"]);
+
+    let metrics = Scrape::of(&program);
+    let behind = metrics.series("ipvs_topo_api_behind");
+    assert!(behind.contains(&"input=\"services\"} 0"), "{behind:?}");
+    let host = server.url.strip_prefix("http://").unwrap();
+    let lists =
+        format!("rest_client_requests_total{{code=\"200\",method=\"GET\",host=\"{host}\"}}");
+    assert_eq!(metrics.value(&lists), "3");
 
     let changed = event("MODIFIED", &slice(3, &[("10.244.1.11", "n1")]));
     let mut world = server.world.lock().unwrap();

@@ -79,13 +79,49 @@ fn wrong_arguments_and_input_exit_with_2() {
 }
 
 #[test]
+fn addresses_of_metrics_and_health_are_addresses() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let good = ["--cluster", path, "--node", "n1", "--listen", "127.0.0.1:0"];
+    for (option, text, message) in [
+        (
+            "--metrics-bind-address",
+            "9153",
+            "such as 127.0.0.1, 127.0.0.1:9153",
+        ),
+        (
+            "--healthz-bind-address",
+            "",
+            "such as 127.0.0.1, 127.0.0.1:8181",
+        ),
+    ] {
+        let (code, errors) = run(&[&good[..], &[option, text]].concat());
+        assert_eq!(code, Some(2), "{option} {text}: {errors}");
+        assert!(errors.contains(message), "{option} {text}: {errors}");
+    }
+}
+
+#[test]
 fn an_address_in_use_exits_with_1() {
     let folder = cluster();
     let path = folder.path().to_str().unwrap();
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = used.local_addr().unwrap().to_string();
-    let (code, errors) = run(&["--cluster", path, "--node", "n1", "--listen", &address]);
-    assert_eq!(code, Some(1), "{errors}");
-    let message = format!("cannot listen on {address} (TCP): ");
-    assert!(errors.contains(&message), "{errors}");
+    let address = &*used.local_addr().unwrap().to_string();
+    let cluster = ["--cluster", path, "--node", "n1", "--listen"];
+    for (options, purpose) in [
+        (&[address][..], "TCP"),
+        (
+            &["127.0.0.1:0", "--metrics-bind-address", address],
+            "metrics",
+        ),
+        (
+            &["127.0.0.1:0", "--healthz-bind-address", address],
+            "health",
+        ),
+    ] {
+        let (code, errors) = run(&[&cluster[..], options].concat());
+        assert_eq!(code, Some(1), "{errors}");
+        let message = format!("cannot listen on {address} ({purpose}): ");
+        assert!(errors.contains(&message), "{errors}");
+    }
 }

@@ -14,8 +14,8 @@ use crate::program::{PATIENCE, Program};
 const ONE: &[(&str, &str)] = &[("10.244.1.10", "n1")];
 
 /// A server that answers every question with 192.0.2.80, over UDP and TCP.
-struct Upstream {
-    address: SocketAddr,
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
     questions: Arc<AtomicUsize>,
 }
 
@@ -32,7 +32,7 @@ fn answer(question: &Message) -> Message {
 }
 
 impl Upstream {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = tcp.local_addr().unwrap();
         let udp = UdpSocket::bind(address).unwrap();

@@ -1,17 +1,18 @@
 //! Long answers, wrong packets, and many connections.
 
 use std::io::Read as _;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, RecordType};
 
 use crate::client::{
-    CART, N1, answers, connect, datagram, over_tcp, over_udp, query, receive, send, udp_from,
+    CART, N1, N2, answers, connect, datagram, over_tcp, over_udp, query, receive, send, udp_from,
     whole, with_size,
 };
-use crate::program::Program;
+use crate::program::{PATIENCE, Program};
+use crate::scrape::{METRICS, Scrape};
 
 const ONE: &[(&str, &str)] = &[("10.244.1.10", "n1")];
 
@@ -122,11 +123,15 @@ fn wrong_packets_are_refused_or_dropped_and_the_next_query_is_answered() {
 }
 
 /// Whether the server closes the connection at once.
-fn is_refused(server: SocketAddr) -> bool {
-    let mut stream = connect(N1, server);
-    stream
-        .set_read_timeout(Some(Duration::from_millis(500)))
-        .unwrap();
+fn is_refused(client: Ipv4Addr, server: SocketAddr) -> bool {
+    let mut stream = connect(client, server);
+    is_closed(&mut stream)
+}
+
+fn is_closed(stream: &mut TcpStream) -> bool {
+    // Less than the time after which an idle connection is closed.
+    let patience = Duration::from_secs(5);
+    stream.set_read_timeout(Some(patience)).unwrap();
     // The end, or a reset, but no timeout.
     match stream.read(&mut [0]) {
         Ok(count) => count == 0,
@@ -136,10 +141,14 @@ fn is_refused(server: SocketAddr) -> bool {
 
 #[test]
 fn connections_are_limited_and_closed_when_idle() {
-    let program = Program::with(ONE, &[]);
-    let mut open: Vec<_> = (0..256).map(|_| connect(N1, program.address)).collect();
+    let program = Program::with(ONE, &METRICS);
+    let client = |number| Ipv4Addr::new(127, 0, 1, number);
+    let open = (0..8).flat_map(|number| (0..32).map(move |_| client(number)));
+    let mut open: Vec<_> = open
+        .map(|client| connect(client, program.address))
+        .collect();
     let opened = Instant::now();
-    assert!(is_refused(program.address));
+    assert!(is_refused(client(9), program.address));
     let question = query(CART, RecordType::A);
     let last = open.last_mut().unwrap();
     send(last, &question.to_vec().unwrap());
@@ -148,6 +157,14 @@ fn connections_are_limited_and_closed_when_idle() {
         answers(&over_udp(N1, program.address, &question)),
         ["10.244.1.10"]
     );
+    let metrics = Scrape::of(&program);
+    let refused = |limit| {
+        metrics.value(&format!(
+            "ipvs_topo_dns_tcp_connections_refused_total{{reason=\"{limit}\"}}"
+        ))
+    };
+    assert_eq!((refused("total"), refused("client")), ("1", "0"));
+    assert_eq!(metrics.value("ipvs_topo_dns_tcp_connections"), "256");
     for stream in &mut open {
         assert_eq!(stream.read(&mut [0]).unwrap_or_default(), 0);
     }
@@ -155,4 +172,66 @@ fn connections_are_limited_and_closed_when_idle() {
     assert!(idle >= Duration::from_secs(8), "closed after {idle:?}");
     let answer = over_tcp(N1, program.address, &question);
     assert_eq!(answers(&answer), ["10.244.1.10"]);
+}
+
+#[test]
+fn a_client_with_40_connections_keeps_32_and_no_other_client_from_tcp() {
+    let program = Program::with(ONE, &METRICS);
+    let mut open: Vec<_> = (0..40).map(|_| connect(N1, program.address)).collect();
+    let question = query(CART, RecordType::A).to_vec().unwrap();
+    for stream in open.iter_mut().skip(32) {
+        assert!(is_closed(stream));
+    }
+    // The others are open, and another client can connect.
+    let mut kept: Vec<_> = open.drain(..32).collect();
+    kept.push(connect(N2, program.address));
+    for stream in &mut kept {
+        send(stream, &question);
+        assert_eq!(answers(&receive(stream)), ["10.244.1.10"]);
+    }
+    let metrics = Scrape::of(&program);
+    let refused = "ipvs_topo_dns_tcp_connections_refused_total{reason=\"client\"}";
+    assert_eq!(metrics.value(refused), "8");
+    assert_eq!(metrics.value("ipvs_topo_dns_tcp_connections"), "33");
+    // A closed connection gives its place to the next one.
+    drop(kept);
+    let closed = Instant::now();
+    while Scrape::of(&program).value("ipvs_topo_dns_tcp_connections") != "0" {
+        assert!(closed.elapsed() < PATIENCE);
+    }
+    let answer = over_tcp(N1, program.address, &query(CART, RecordType::A));
+    assert_eq!(answers(&answer), ["10.244.1.10"]);
+}
+
+#[test]
+fn a_client_whose_questions_wait_keeps_no_other_client_from_the_upstream_server() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let options = [&METRICS[..], &["--upstream", &address]].concat();
+    let program = Program::with(ONE, &options);
+    let greedy = udp_from(N1, program.address);
+    let mut question = query("www.example.com.", RecordType::A);
+    for id in 0..=100 {
+        question.metadata.id = id;
+        greedy.send(&question.to_vec().unwrap()).unwrap();
+    }
+    // The first 100 wait for the upstream server, and fail later.
+    let mut buffer = [0; 512];
+    let length = greedy.recv(&mut buffer).unwrap();
+    let refused = Message::from_vec(&buffer[..length]).unwrap();
+    assert_eq!(refused.metadata.id, 100);
+    assert_eq!(refused.metadata.response_code, ResponseCode::ServFail);
+    let other = udp_from(N2, program.address);
+    other.send(&question.to_vec().unwrap()).unwrap();
+    for _ in 0..=100 {
+        silent.recv(&mut buffer).unwrap();
+    }
+    let metrics = Scrape::of(&program);
+    let refused = |limit| {
+        metrics.value(&format!(
+            "ipvs_topo_dns_forward_max_concurrent_rejects_total{{reason=\"{limit}\"}}"
+        ))
+    };
+    assert_eq!((refused("client"), refused("total")), ("1", "0"));
 }

@@ -34,6 +34,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Program {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Where the metrics and the health are, if the options ask for them.
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) health: Option<SocketAddr>,
     pub(crate) folder: TempDir,
     lines: Receiver<String>,
 }
@@ -74,13 +77,29 @@ impl Program {
         let mut program = Self {
             child,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            metrics: None,
+            health: None,
             folder,
             lines,
         };
-        let line = program.line_with("answering for");
-        let mut words = line.split(' ');
-        program.address = words.find_map(|word| word.parse().ok()).unwrap();
+        program.read_addresses();
         program
+    }
+
+    /// Reads the first lines of the log, which have the addresses.
+    fn read_addresses(&mut self) {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).unwrap();
+            let address = || line.split(' ').find_map(|word| word.parse().ok());
+            if line.contains("metrics on") {
+                self.metrics = address();
+            } else if line.contains("health on") {
+                self.health = address();
+            } else if line.contains("answering for") {
+                self.address = address().unwrap();
+                return;
+            }
+        }
     }
 
     /// The next line of the log with this text.
