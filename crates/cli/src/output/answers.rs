@@ -173,7 +173,8 @@ fn headless(
 ) -> String {
     let mut text = format!("{}\n", title(service, answer));
     if service.response_code == "NXDOMAIN" {
-        let _written = writeln!(text, "{}", paint(NO_NAME, CellStyle::Warn));
+        let words = format!("NXDOMAIN: {NO_NAME}");
+        let _written = writeln!(text, "{}", paint(words, CellStyle::Warn));
     }
     let Some(decision) = &answer.decision else {
         return text;

@@ -83,12 +83,14 @@ pub(crate) fn name(flow: &FlowView) -> String {
     format!("{}{port}{kind}{family}", flow.service)
 }
 
-/// `2 virtual servers, 1 DNS name`, without what is not among them.
+/// `2 virtual servers, 1 DNS name`, without the kind that is not among them.
 pub(crate) fn counted(flows: &[&FlowView]) -> String {
     let names = flows.iter().filter(|flow| flow.kind == DNS).count();
     let servers = many((flows.len() - names) as u64, "virtual server");
-    match names as u64 {
+    let dns_names = many(names as u64, "DNS name");
+    match names {
         0 => servers,
-        count => format!("{servers}, {}", many(count, "DNS name")),
+        all if all == flows.len() => dns_names,
+        _ => format!("{servers}, {dns_names}"),
     }
 }
