@@ -189,7 +189,7 @@ fn headless(
     text
 }
 
-/// `shop/cart  A  headless Service`.
+/// `shop/cart  A  headless, answers of DNS`.
 fn title(service: &ServiceAnswersView, answer: &AnswerView) -> String {
     let name = match answer.port_name.as_deref() {
         None | Some("") => service.service.clone(),
