@@ -11,6 +11,11 @@
 mod access;
 #[path = "../../controller/tests/controlplane/audit.rs"]
 mod audit;
+#[path = "dns/client.rs"]
+#[expect(dead_code, reason = "the tests of `dns` use the rest")]
+mod client;
+#[path = "controlplane/coredns.rs"]
+mod coredns;
 #[path = "../../cluster/tests/controlplane/follower.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod follower;
@@ -22,6 +27,9 @@ mod kube_proxy;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;
+#[path = "dns/program.rs"]
+#[expect(dead_code, reason = "the tests of `dns` use the rest")]
+mod program;
 #[path = "controlplane/random.rs"]
 mod random;
 #[path = "controlplane/report.rs"]

@@ -7,6 +7,9 @@
 
 #[path = "controlplane/kube_proxy/differences.rs"]
 mod differences;
+#[path = "controlplane/coredns/differences.rs"]
+#[expect(dead_code, reason = "the comparison knows the differences")]
+mod dns_differences;
 #[path = "kernel/packets/page.rs"]
 mod packets;
 #[path = "kernel/packets/rules.rs"]
@@ -112,6 +115,7 @@ fn every_yaml_block_is_read_without_a_warning() {
 fn the_pages_that_tests_define_are_up_to_date() {
     for (name, page) in [
         ("docs/differences.md", differences::page()),
+        ("docs/dns-differences.md", dns_differences::page()),
         ("docs/packets.md", packets::page()),
     ] {
         let path = root().join(name);

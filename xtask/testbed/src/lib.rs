@@ -3,6 +3,7 @@
 
 pub mod cargo;
 pub mod controlplane;
+pub mod coredns;
 pub mod e2e;
 mod go;
 pub mod image;

@@ -10,15 +10,18 @@ use anyhow::{Context as _, ensure};
 use super::folder::VARIABLE;
 use super::program::Version;
 use super::scoped::ScopedControlPlane;
-use crate::cargo;
 use crate::vm::command::output;
 use crate::vm::progress::ProgressLine;
+use crate::{cargo, coredns};
 
 /// Tests with this word in their path run after the others, one at a time.
 const ALONE: &str = "alone";
 
 /// Concurrent tests, on any number of processors: the tests mostly wait.
 const SIDE_BY_SIDE: usize = 6;
+
+/// The module of the tests that need `CoreDNS`.
+const COREDNS: &str = "coredns";
 
 /// Selects tests.
 #[derive(clap::Args)]
@@ -36,14 +39,18 @@ pub(crate) struct Args {
 /// `cargo xtask controlplane test`: starts a control plane, runs the tests, and stops it.
 pub(super) fn run(args: &Args, version: Version) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("controlplane-tests", args)?;
+    // Before the control plane starts, because Go builds it for minutes.
+    let coredns = suite.has_module(COREDNS).then(coredns::build);
+    let coredns = coredns.transpose()?;
     let plane = ScopedControlPlane::start(version)?;
-    let environment = [
+    let mut environment = vec![
         ("KUBECONFIG", plane.kubeconfig().into()),
         ("CONTROLPLANE_PROGRAM", plane.program().into()),
         (VARIABLE, plane.folder.path().into()),
         ("CONTROLPLANE_XTASK", std::env::current_exe()?.into()),
         ("CONTROLPLANE_VERSION", version.release()?.into()),
     ];
+    environment.extend(coredns.map(|program| ("COREDNS_PROGRAM", program.into())));
     let passed = suite.run(SIDE_BY_SIDE, &environment);
     plane.end()?;
     Ok(ExitCode::from(u8::from(!passed?)))

@@ -1,0 +1,18 @@
+// Command coredns is CoreDNS with the plugins of kubeadm's configuration that
+// affect answers. Upstream's program links the clients of five cloud providers
+// too.
+package main
+
+import (
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+)
+
+func main() {
+	coremain.Run()
+}
