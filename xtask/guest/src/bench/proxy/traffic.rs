@@ -61,14 +61,14 @@ ip route add local 10.96.0.80 dev lo
 /// Masquerades connections through IPVS.
 const MASQUERADE: &str = "
 sysctl -qw net.ipv4.vs.conntrack=1
-nft add table ip masquerade
-nft add chain ip masquerade postrouting '{ type nat hook postrouting priority 100; }'
-nft add rule ip masquerade postrouting ct original ip daddr 10.96.0.80 masquerade
+nft add table ip traffic-bench
+nft add chain ip traffic-bench postrouting '{ type nat hook postrouting priority 100; }'
+nft add rule ip traffic-bench postrouting ct original ip daddr 10.96.0.80 masquerade
 ";
 
 /// Removes both, so that a proxy finds an empty kernel.
 const NO_IPVS: &str = "
-nft delete table ip masquerade
+nft delete table ip traffic-bench
 sysctl -qw net.ipv4.vs.conntrack=0
 ip route del local 10.96.0.80 dev lo
 ipvsadm -C
