@@ -4,6 +4,7 @@
 //! `docs/bench.svg`.
 
 mod args;
+mod dns;
 mod figures;
 mod heartbeats;
 mod kubernetes;
@@ -52,6 +53,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.kubernetes {
         return kubernetes::run(args);
+    }
+    if args.dns {
+        return dns::run(args);
     }
     let report = match &args.from {
         Some(file) => read(file)?,

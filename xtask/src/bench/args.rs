@@ -15,12 +15,15 @@ pub(crate) struct Args {
         long,
         value_delimiter = ',',
         default_value = "1000,5000,10000",
-        default_value_if("kubernetes", "true", "1000,10000")
+        default_value_ifs = [("kubernetes", "true", "1000,10000"), ("dns", "true", "10000")]
     )]
     pub(super) sizes: Vec<u32>,
     /// Compare with kube-proxy on a real API server, instead of with the bare kernel.
     #[arg(long)]
     pub(super) kubernetes: bool,
+    /// Compare the DNS server with `CoreDNS` on a real API server.
+    #[arg(long, conflicts_with_all = ["kubernetes", "nodes"])]
+    pub(super) dns: bool,
     /// With --kubernetes: the type of every Service.
     #[arg(
         long,

@@ -15,7 +15,7 @@ use guest_wire::{ProxyKind, ServiceType};
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use guest::ENDPOINTS;
+pub(super) use guest::ENDPOINTS;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::vm::Machines;
 use testbed::vm::progress::ProgressLine;
@@ -82,7 +82,11 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
     for services in &args.sizes {
         let plane = ScopedControlPlane::start(Version::Newest)?;
         define(&plane)?;
-        fill(&plane, *services, args.service_type)?;
+        fill(
+            &plane,
+            *services,
+            &[&format!("--type={}", args.service_type)],
+        )?;
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
         let roller = HostServer::open(&mut guest::roller(&programs, api.port, *services)?)?;
         for kind in &args.proxies {
@@ -119,7 +123,7 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
 }
 
 /// Installs our CRDs, as in a real cluster, and waits until the API server serves them.
-fn define(plane: &ScopedControlPlane) -> anyhow::Result<()> {
+pub(super) fn define(plane: &ScopedControlPlane) -> anyhow::Result<()> {
     let kubectl = |words: &[&str]| {
         let mut kubectl = plane.part("kubectl");
         kubectl.current_dir(testbed::paths::root()).args(words);
@@ -138,34 +142,36 @@ fn define(plane: &ScopedControlPlane) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fill(
+/// Creates Services; `options` say what they are.
+pub(super) fn fill(
     plane: &ScopedControlPlane,
     services: u32,
-    service_type: ServiceType,
+    options: &[&str],
 ) -> anyhow::Result<()> {
+    let words = options.join(" ");
     let step = ProgressLine::begin(format!(
-        "creating {services} Services of type {service_type} with {ENDPOINTS} endpoints"
+        "creating {services} Services ({words}) with {ENDPOINTS} endpoints"
     ));
     let mut fill = plane.part("fill");
     fill.arg("--kubeconfig").arg(plane.kubeconfig());
     fill.arg(format!("--services={services}"))
-        .arg(format!("--type={service_type}"))
-        .arg(format!("--endpoints={ENDPOINTS}"));
+        .arg(format!("--endpoints={ENDPOINTS}"))
+        .args(options);
     testbed::vm::command::output(&mut fill)?;
     step.done("");
     Ok(())
 }
 
 /// A program on the host that guests connect to. It prints its address first.
-struct HostServer {
+pub(super) struct HostServer {
     child: Child,
-    port: u16,
+    pub(super) port: u16,
     /// Kept open, because the program may print more.
     output: BufReader<ChildStdout>,
 }
 
 impl HostServer {
-    fn open(program: &mut Command) -> anyhow::Result<Self> {
+    pub(super) fn open(program: &mut Command) -> anyhow::Result<Self> {
         let name = program.get_program().display().to_string();
         let mut child = program
             .stdin(Stdio::null())

@@ -17,7 +17,7 @@ use testbed::vm::progress::ProgressLine;
 use testbed::vm::{Machines, build};
 
 /// Endpoints of each Service.
-pub(super) const ENDPOINTS: u32 = 10;
+pub(crate) const ENDPOINTS: u32 = 10;
 
 /// Memory in MiB: for the image, which contains kube-proxy twice while it is unpacked, and for kube-proxy with 10,000
 /// Services.

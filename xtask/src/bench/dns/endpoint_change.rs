@@ -1,0 +1,74 @@
+//! Changes an endpoint through the API server, and finds when answers have it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+use super::message::{self, connected_to};
+use super::name_server::NameServer;
+
+/// How long an answer may take that should take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause between two questions. It is the resolution.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// The slice of the Service whose endpoint changes.
+const SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/bench/endpointslices/changing";
+
+/// Changes of one endpoint through `kubectl proxy`.
+pub(super) struct EndpointChanges {
+    port: u16,
+    count: u8,
+}
+
+impl EndpointChanges {
+    pub(super) fn through(port: u16) -> Self {
+        Self { port, count: 0 }
+    }
+
+    /// Gives the endpoint another address; returns the seconds from the request to the first answer of each server.
+    pub(super) fn change(&mut self, servers: &[NameServer]) -> anyhow::Result<Vec<f64>> {
+        self.count = self.count.wrapping_add(1);
+        let address = Ipv4Addr::new(10, 127, 0, self.count);
+        let sockets = servers
+            .iter()
+            .map(|server| connected_to(server.address, PATIENCE));
+        let sockets = sockets.collect::<anyhow::Result<Vec<_>>>()?;
+        let begin = Instant::now();
+        let port = self.port;
+        let request = std::thread::spawn(move || patch(port, address));
+        let mut seconds: Vec<Option<f64>> = servers.iter().map(|_| None).collect();
+        while seconds.iter().any(Option::is_none) {
+            ensure!(begin.elapsed() < PATIENCE, "no answer has {address}");
+            for (socket, seconds) in sockets.iter().zip(&mut seconds) {
+                let found = message::addresses(socket, message::CHANGING_NAME).unwrap_or_default();
+                if seconds.is_none() && found == [IpAddr::V4(address)] {
+                    *seconds = Some(begin.elapsed().as_secs_f64());
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let done = request.join();
+        ensure!(matches!(done, Ok(Ok(()))), "the API server: {done:?}");
+        Ok(seconds.into_iter().flatten().collect())
+    }
+}
+
+fn patch(port: u16, address: Ipv4Addr) -> anyhow::Result<()> {
+    let body =
+        format!(r#"[{{"op":"replace","path":"/endpoints/0/addresses","value":["{address}"]}}]"#);
+    let length = body.len();
+    let request = format!(
+        "PATCH {SLICE} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json-patch+json\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    Ok(())
+}

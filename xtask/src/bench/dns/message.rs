@@ -1,0 +1,82 @@
+//! The few parts of DNS messages that are needed to measure.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// The headless Service whose endpoint changes, and its name.
+pub(super) const CHANGING: &str = "changing";
+pub(super) const CHANGING_NAME: &str = "changing.bench.svc.cluster.local";
+
+pub(super) fn connected_to(server: SocketAddr, timeout: Duration) -> anyhow::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(timeout))?;
+    Ok(socket)
+}
+
+/// Returns the IPv4 addresses of a name; `None` without an answer.
+pub(super) fn addresses(socket: &UdpSocket, name: &str) -> Option<Vec<IpAddr>> {
+    let question = question(7, name);
+    socket.send(&question).ok()?;
+    let mut buffer = [0; 4_096];
+    let length = socket.recv(&mut buffer).ok()?;
+    let answer = buffer.get(..length)?;
+    let records = usize::from(Head::read(answer)?.records);
+    // Each record of an address ends with it: a pointer to the name, type, class, TTL, length and address.
+    let records = answer.get(question.len()..)?.chunks_exact(16).take(records);
+    let addresses = records.filter_map(|record| {
+        let address: [u8; 4] = record.last_chunk().copied()?;
+        Some(Ipv4Addr::from(address).into())
+    });
+    Some(addresses.collect())
+}
+
+/// The fields of an answer's header that are checked.
+pub(super) struct Head {
+    pub(super) id: u16,
+    pub(super) code: u8,
+    pub(super) records: u16,
+}
+
+impl Head {
+    pub(super) fn read(answer: &[u8]) -> Option<Self> {
+        let number = |at: usize| {
+            let bytes = answer.get(at..at + 2)?;
+            Some(u16::from_be_bytes(bytes.try_into().ok()?))
+        };
+        Some(Self {
+            id: number(0)?,
+            code: answer.get(3)? & 0xf,
+            records: number(6)?,
+        })
+    }
+}
+
+/// Returns a message that asks for the IPv4 addresses of a name.
+pub(super) fn question(id: u16, name: &str) -> Vec<u8> {
+    let mut message = id.to_be_bytes().to_vec();
+    // Recursion desired; one question.
+    message.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    for label in name.split('.') {
+        message.extend(u8::try_from(label.len()));
+        message.extend(label.as_bytes());
+    }
+    // The root; type A, class IN.
+    message.extend([0, 0, 1, 0, 1]);
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_labels_of_its_name() {
+        let message = question(0x0102, "a.bc");
+        let expected = b"\x01\x02\x01\0\0\x01\0\0\0\0\0\0\x01a\x02bc\0\0\x01\0\x01";
+        assert_eq!(message, expected);
+        let head = Head::read(b"\x01\x02\x85\x03\0\x01\0\x05").unwrap();
+        assert_eq!((head.id, head.code, head.records), (0x0102, 3, 5));
+        assert!(Head::read(b"\x01\x02\x85").is_none());
+    }
+}
