@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 
 use super::message::{self, connected_to};
 use super::name_server::NameServer;
@@ -38,11 +38,13 @@ impl EndpointChanges {
             .map(|server| connected_to(server.address, PATIENCE));
         let sockets = sockets.collect::<anyhow::Result<Vec<_>>>()?;
         let begin = Instant::now();
-        let port = self.port;
-        let request = std::thread::spawn(move || patch(port, address));
+        let mut api = patch(self.port, address)?;
         let mut seconds: Vec<Option<f64>> = servers.iter().map(|_| None).collect();
         while seconds.iter().any(Option::is_none) {
-            ensure!(begin.elapsed() < PATIENCE, "no answer has {address}");
+            if begin.elapsed() > PATIENCE {
+                finish(&mut api)?;
+                bail!("no answer has {address}: {seconds:?}");
+            }
             for (socket, seconds) in sockets.iter().zip(&mut seconds) {
                 let found = message::addresses(socket, message::CHANGING_NAME).unwrap_or_default();
                 if seconds.is_none() && found == [IpAddr::V4(address)] {
@@ -51,13 +53,13 @@ impl EndpointChanges {
             }
             std::thread::sleep(PAUSE);
         }
-        let done = request.join();
-        ensure!(matches!(done, Ok(Ok(()))), "the API server: {done:?}");
+        finish(&mut api)?;
         Ok(seconds.into_iter().flatten().collect())
     }
 }
 
-fn patch(port: u16, address: Ipv4Addr) -> anyhow::Result<()> {
+/// Sends the change, and returns the connection without waiting for the answer.
+fn patch(port: u16, address: Ipv4Addr) -> anyhow::Result<TcpStream> {
     let body =
         format!(r#"[{{"op":"replace","path":"/endpoints/0/addresses","value":["{address}"]}}]"#);
     let length = body.len();
@@ -67,8 +69,16 @@ fn patch(port: u16, address: Ipv4Addr) -> anyhow::Result<()> {
     );
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.write_all(request.as_bytes())?;
+    Ok(stream)
+}
+
+/// Fails if the API server did not accept the change.
+fn finish(api: &mut TcpStream) -> anyhow::Result<()> {
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    api.read_to_string(&mut answer)?;
+    ensure!(
+        answer.starts_with("HTTP/1.1 200"),
+        "the API server: {answer}"
+    );
     Ok(())
 }
