@@ -1,7 +1,7 @@
 //! Changes an endpoint through the API server, and finds when answers have it.
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
@@ -46,8 +46,9 @@ impl EndpointChanges {
                 bail!("no answer has {address}: {seconds:?}");
             }
             for (socket, seconds) in sockets.iter().zip(&mut seconds) {
-                let found = message::addresses(socket, message::CHANGING_NAME).unwrap_or_default();
-                if seconds.is_none() && found == [IpAddr::V4(address)] {
+                let answer = message::answer(socket, message::CHANGING_NAME);
+                let found = answer.is_some_and(|answer| message::has_address(&answer, address));
+                if seconds.is_none() && found {
                     *seconds = Some(begin.elapsed().as_secs_f64());
                 }
             }

@@ -1,6 +1,6 @@
 //! The few parts of DNS messages that are needed to measure.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// The headless Service whose endpoint changes, and its name.
@@ -14,21 +14,18 @@ pub(super) fn connected_to(server: SocketAddr, timeout: Duration) -> anyhow::Res
     Ok(socket)
 }
 
-/// Returns the IPv4 addresses of a name; `None` without an answer.
-pub(super) fn addresses(socket: &UdpSocket, name: &str) -> Option<Vec<IpAddr>> {
-    let question = question(7, name);
-    socket.send(&question).ok()?;
-    let mut buffer = [0; 4_096];
+/// Asks for the IPv4 addresses of a name, and returns the answer; `None` without one, or if it has no records.
+pub(super) fn answer(socket: &UdpSocket, name: &str) -> Option<Vec<u8>> {
+    socket.send(&question(7, name)).ok()?;
+    let mut buffer = vec![0; 4_096];
     let length = socket.recv(&mut buffer).ok()?;
-    let answer = buffer.get(..length)?;
-    let records = usize::from(Head::read(answer)?.records);
-    // Each record of an address ends with it: a pointer to the name, type, class, TTL, length and address.
-    let records = answer.get(question.len()..)?.chunks_exact(16).take(records);
-    let addresses = records.filter_map(|record| {
-        let address: [u8; 4] = record.last_chunk().copied()?;
-        Some(Ipv4Addr::from(address).into())
-    });
-    Some(addresses.collect())
+    buffer.truncate(length);
+    (Head::read(&buffer)?.records > 0).then_some(buffer)
+}
+
+/// Whether the bytes of an address are in an answer; servers compress names in different ways.
+pub(super) fn has_address(answer: &[u8], address: Ipv4Addr) -> bool {
+    answer.windows(4).any(|bytes| *bytes == address.octets())
 }
 
 /// The fields of an answer's header that are checked.
@@ -78,5 +75,7 @@ mod tests {
         let head = Head::read(b"\x01\x02\x85\x03\0\x01\0\x05").unwrap();
         assert_eq!((head.id, head.code, head.records), (0x0102, 3, 5));
         assert!(Head::read(b"\x01\x02\x85").is_none());
+        let [found, other] = [[1, 2, 1, 0], [1, 2, 0, 1]].map(Ipv4Addr::from);
+        assert!(has_address(&message, found) && !has_address(&message, other));
     }
 }

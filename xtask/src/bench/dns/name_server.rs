@@ -75,9 +75,7 @@ impl NameServer {
         };
         let socket = connected_to(address, Duration::from_millis(100))?;
         // Until a server has read the cluster, it refuses to answer.
-        while message::addresses(&socket, message::CHANGING_NAME)
-            .is_none_or(|found| found.is_empty())
-        {
+        while message::answer(&socket, message::CHANGING_NAME).is_none() {
             ensure!(begin.elapsed() < PATIENCE, "{name} does not answer");
             let exited = server.child.try_wait()?;
             ensure!(exited.is_none(), "{name} has exited: {exited:?}");
