@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
@@ -14,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The pause between two questions. It is the resolution.
 const PAUSE: Duration = Duration::from_micros(200);
+
+/// The pause before a change: `ipvs-topo dns` gathers changes that follow each other.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// The slice of the Service whose endpoint changes.
 const SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/bench/endpointslices/changing";
@@ -37,6 +41,7 @@ impl EndpointChanges {
             .iter()
             .map(|server| connected_to(server.address, PATIENCE));
         let sockets = sockets.collect::<anyhow::Result<Vec<_>>>()?;
+        sleep(QUIET);
         let begin = Instant::now();
         let mut api = patch(self.port, address)?;
         let mut seconds: Vec<Option<f64>> = servers.iter().map(|_| None).collect();
@@ -52,7 +57,7 @@ impl EndpointChanges {
                     *seconds = Some(begin.elapsed().as_secs_f64());
                 }
             }
-            std::thread::sleep(PAUSE);
+            sleep(PAUSE);
         }
         finish(&mut api)?;
         Ok(seconds.into_iter().flatten().collect())
