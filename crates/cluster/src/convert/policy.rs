@@ -78,7 +78,11 @@ pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Repor
         let message = format!(
             "no effect: the Service is {why}, so clients reach its endpoints without a virtual server"
         );
-        let remedy = "remove the annotation, or give the Service a cluster IP";
+        let remedy = if why == Ignored::Headless {
+            "answer its clients by `ipvs-topo dns`, which applies it, give the Service a cluster IP, or remove the annotation"
+        } else {
+            "remove the annotation, or give the Service a cluster IP"
+        };
         report.warn_no_effect(&annotations.entry(key), message, remedy);
     }
 }
