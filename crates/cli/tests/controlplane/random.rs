@@ -3,7 +3,7 @@
 #[path = "random/policies.rs"]
 mod policies;
 #[path = "random/service.rs"]
-mod service;
+pub(crate) mod service;
 #[path = "random/slices.rs"]
 mod slices;
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::{Value, json};
 
 use crate::random::Dice;
+use crate::random::service::FAMILIES;
 
 /// The Nodes `n1`, `n2` and so on, each with its zone. The pod range of `nN` is 127.0.N.0/24.
 pub(crate) const ZONES: [&str; 4] = ["a", "b", "a", "c"];
@@ -224,14 +225,6 @@ pub(crate) fn nodes() -> Vec<(String, Value)> {
     });
     nodes.collect()
 }
-
-const FAMILIES: [&[&str]; 5] = [
-    &["IPv4"],
-    &["IPv4"],
-    &["IPv4", "IPv6"],
-    &["IPv6", "IPv4"],
-    &["IPv6"],
-];
 
 fn service(dice: &mut Dice, number: u8, namespace: &str, index: usize) -> DnsService {
     let families = dice.of(&FAMILIES);

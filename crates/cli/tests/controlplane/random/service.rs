@@ -15,7 +15,7 @@ const ASKED: [(&str, &str); 6] = [
 ];
 
 /// Combinations of families; most clusters have one.
-const FAMILIES: [&[&str]; 5] = [
+pub(crate) const FAMILIES: [&[&str]; 5] = [
     &["IPv4"],
     &["IPv4"],
     &["IPv4", "IPv6"],
