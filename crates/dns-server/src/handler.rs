@@ -95,10 +95,10 @@ impl Handler {
         }
         let started = Instant::now();
         let (mut reply, source) = self.reply(&request).await;
-        if protocol == Protocol::Udp {
-            reply::fit(&mut reply, &request.queries);
-        }
-        let bytes = reply::encode(&mut reply);
+        let bytes = match protocol {
+            Protocol::Udp => reply::encode_over_udp(&mut reply, &request.queries),
+            _ => reply::encode(&mut reply),
+        };
         self.record(&request, &reply, source, bytes.len(), started);
         Some(bytes)
     }

@@ -65,12 +65,30 @@ pub(crate) fn forwarded(mut message: Message, answer: Message) -> Message {
 pub(crate) fn encode(message: &mut Message) -> Vec<u8> {
     message.to_vec().unwrap_or_else(|error| {
         tracing::debug!("a reply cannot be encoded: {error}");
-        let metadata = message.metadata;
-        *message = Message::response(metadata.id, metadata.op_code);
-        message.metadata = metadata;
-        message.metadata.response_code = ResponseCode::ServFail;
-        message.to_vec().unwrap_or_default()
+        fail(message)
     })
+}
+
+/// The bytes of a reply over UDP, as hickory's server sends them: SERVFAIL if the questions alone are too long.
+pub(crate) fn encode_over_udp(message: &mut Message, queries: &Queries) -> Vec<u8> {
+    fit(message, queries);
+    let most = most_udp_bytes(message);
+    let bytes = udp_bytes(message, queries).filter(|bytes| bytes.len() <= most);
+    bytes.unwrap_or_else(|| fail(message))
+}
+
+/// Leaves the header alone, with SERVFAIL, and returns its bytes.
+fn fail(message: &mut Message) -> Vec<u8> {
+    let metadata = message.metadata;
+    *message = Message::response(metadata.id, metadata.op_code);
+    message.metadata = metadata;
+    message.metadata.response_code = ResponseCode::ServFail;
+    message.to_vec().unwrap_or_default()
+}
+
+/// What the client takes in a message over UDP.
+fn most_udp_bytes(message: &Message) -> usize {
+    usize::from(message.edns.as_ref().map_or(512, Edns::max_payload))
 }
 
 /// The reply to a request with these questions.
@@ -84,15 +102,13 @@ pub(crate) fn over_udp<'a>(message: &'a Message, queries: &'a Queries) -> UdpRep
     )
 }
 
-/// The size over UDP. hickory does not compress the first of the names that are equal to the question's,
-/// so `Message` would be shorter.
-fn udp_size(message: &Message, queries: &Queries) -> usize {
+/// The bytes over UDP; `None` if they cannot be encoded. hickory repeats the questions as they came, and does not compress
+/// the first of the names that are equal to the question's, so `Message` would have other bytes.
+fn udp_bytes(message: &Message, queries: &Queries) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(512);
     let mut encoder = BinEncoder::new(&mut bytes);
-    match over_udp(message, queries).destructive_emit(&mut encoder) {
-        Ok(_) => bytes.len(),
-        Err(_) => usize::MAX,
-    }
+    let written = over_udp(message, queries).destructive_emit(&mut encoder);
+    written.is_ok().then_some(bytes)
 }
 
 /// Leaves out what does not fit: first the additional records, which clients can ask for, then
@@ -103,9 +119,9 @@ fn udp_size(message: &Message, queries: &Queries) -> usize {
 pub(crate) fn fit(message: &mut Message, queries: &Queries) -> usize {
     let sections = [&message.answers, &message.authorities, &message.additionals];
     let of_names = sections.into_iter().flatten().map(length_of_names).max();
-    let most = usize::from(message.edns.as_ref().map_or(512, Edns::max_payload));
-    let most = most.saturating_sub(of_names.unwrap_or(0));
-    let size = |message: &Message| udp_size(message, queries);
+    let most = most_udp_bytes(message).saturating_sub(of_names.unwrap_or(0));
+    let size =
+        |message: &Message| udp_bytes(message, queries).map_or(usize::MAX, |bytes| bytes.len());
     let fits = |message: &Message| size(message) <= most;
     let whole = size(message);
     if whole <= most {

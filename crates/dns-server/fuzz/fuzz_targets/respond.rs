@@ -21,7 +21,7 @@ use hickory_proto::op::{Message, MessageType};
 use hickory_proto::rr::Name;
 use libfuzzer_sys::fuzz_target;
 
-/// A Service of each kind that DNS tells apart.
+/// A Service of each kind that DNS distinguishes.
 const CLUSTER: &[u8] = b"
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}, spec: {podCIDRs: [10.244.1.0/24, 'fd00:1::/64']}}
 ---
