@@ -51,6 +51,7 @@ const EXPECTED: Expectations = Expectations {
     distributions: 4,
     same: &[(0, 3)],
     slowest_change: 20_000.0,
+    dns_clients: 2,
 };
 
 /// Runs the demo.
@@ -134,6 +135,10 @@ fn watch(machine: &mut Machine, boot: ProgressLine, connections: u64) -> anyhow:
             Record::Change(change) => {
                 anstream::println!("{}", draw::change(&change));
                 verifier.change(change);
+            }
+            Record::NameAnswers { answers } => {
+                anstream::println!("{}", draw::name_answers(&answers));
+                verifier.name_answers(answers);
             }
             Record::CommandOutput { command, text } => {
                 anstream::println!(

@@ -1,11 +1,13 @@
 //! `guest demo`: runs the agent end to end in one kernel.
 //!
 //! The guest is node n1. Other nodes and all pods are network namespaces. The real agent reads a copy of an example. A
-//! client pod on n1 opens connections, first without changes, then while endpoints leave and come back. The guest
-//! reports to the host, which prints and verifies the results.
+//! client pod on n1 opens connections, first without changes, then while endpoints leave and come back. At the end
+//! clients on two nodes ask for the name of a headless Service. The guest reports to the host, which prints and verifies
+//! the results.
 
 mod agent;
 mod example_cluster;
+mod headless;
 mod kernel;
 mod network;
 mod pods;
@@ -95,7 +97,15 @@ impl Demo {
         let zone = self.view.in_zone(network::ZONE);
         self.remove("The client's whole zone leaves", &zone)?;
         self.come_back("Both come back")?;
-        Self::show_ipvsadm()
+        Self::show_ipvsadm()?;
+        self.ask_for_a_name()
+    }
+
+    /// Reports which endpoints of a headless Service answer clients on two nodes.
+    fn ask_for_a_name(&self) -> anyhow::Result<()> {
+        progress("asking DNS on two nodes")?;
+        let answers = headless::ask(&self.example.folder(), self.connections)?;
+        print_record(&Record::NameAnswers { answers })
     }
 
     /// Removes the endpoints `leaving` under load, and stops their processes once they are drained.
@@ -172,21 +182,25 @@ impl Demo {
 
 /// Runs `ipvs-topo render` for this node on the cluster in `folder`.
 fn render(folder: &Path) -> anyhow::Result<View> {
-    let done = Command::new("ipvs-topo")
-        .args(["render", "--node", network::NODE, "-o", "json", "--cluster"])
-        .arg(folder)
-        .output()
-        .context("cannot start `ipvs-topo render`")?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        bail!("`ipvs-topo render`: {said}");
-    }
-    let views = View::all(&done.stdout).context("`ipvs-topo render -o json` changed")?;
+    let words = ["render", "--node", network::NODE, "-o", "json", "--cluster"];
+    let output = ipvs_topo(&words, folder)?;
+    let views = View::all(&output).context("`ipvs-topo render -o json` changed")?;
     let mut views = views.into_iter();
     match (views.next(), views.next()) {
         (Some(view), None) => Ok(view),
         _ => bail!("the demo needs an example with exactly one virtual server"),
     }
+}
+
+/// Runs `ipvs-topo` with `words` and then `folder`, and returns its output.
+fn ipvs_topo(words: &[&str], folder: &Path) -> anyhow::Result<Vec<u8>> {
+    let done = Command::new("ipvs-topo").args(words).arg(folder).output();
+    let done = done.context("cannot start `ipvs-topo`")?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        bail!("`ipvs-topo {}`: {said}", words.join(" "));
+    }
+    Ok(done.stdout)
 }
 
 fn progress(text: &str) -> anyhow::Result<()> {

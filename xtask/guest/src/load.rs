@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 
 use guest_wire::RequestCounts;
 
-use crate::sctp;
 use crate::source::{first_port, next_free, unspecified};
 use crate::termination::Termination;
+use crate::{lookup, sctp};
 
 /// Options of `guest load`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Address and port to connect to.
-    #[arg(long)]
-    target: SocketAddr,
+    #[command(flatten)]
+    target: Target,
     /// Number of connections; without it, until standard input ends.
     #[arg(long)]
     connections: Option<u64>,
@@ -46,6 +45,45 @@ pub(crate) struct Args {
     /// Also print the counts so far, at this interval.
     #[arg(long, value_name = "SECONDS")]
     every: Option<u64>,
+}
+
+/// Where to connect to.
+#[derive(clap::Args)]
+struct Target {
+    /// Address and port to connect to.
+    #[arg(long = "target", required_unless_present = "name")]
+    address: Option<SocketAddr>,
+    /// Ask for this name before each connection, and connect to the first address of the answer.
+    #[arg(long, conflicts_with = "address", requires_all = ["port", "name_server"])]
+    name: Option<String>,
+    /// The port at the addresses of the name.
+    #[arg(long)]
+    port: Option<u16>,
+    /// The DNS server to ask.
+    #[arg(long)]
+    name_server: Option<SocketAddr>,
+}
+
+impl Target {
+    /// Returns the address, or asks for it.
+    fn resolve(&self, patience: Duration) -> std::io::Result<SocketAddr> {
+        match (self, self.address) {
+            (_, Some(address)) => Ok(address),
+            (
+                Self {
+                    name: Some(name),
+                    port: Some(port),
+                    name_server: Some(server),
+                    ..
+                },
+                None,
+            ) => {
+                let address = lookup::first_address(name, *server, patience)?;
+                Ok(SocketAddr::new(address, *port))
+            }
+            _ => Err(std::io::Error::other("there is no --target")),
+        }
+    }
 }
 
 /// Format of the result.
@@ -149,11 +187,8 @@ fn client(args: &Args, remaining: &RemainingRequests, counts: &SharedCounts) {
     let pause = args.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
     while remaining.claim() {
         let asked = Instant::now();
-        let answer = if args.udp {
-            datagram(args.target, patience, &remaining.port)
-        } else {
-            connect(args, patience, &remaining.port).and_then(|stream| read(stream, patience))
-        };
+        let target = args.target.resolve(patience);
+        let answer = target.and_then(|target| request(args, target, patience, &remaining.port));
         counts.record(answer, asked.elapsed());
         if let Some(rest) = pause.and_then(|pause| pause.checked_sub(asked.elapsed())) {
             std::thread::sleep(rest);
@@ -183,12 +218,22 @@ fn raise_after(flag: &Arc<AtomicBool>, wait: impl FnOnce() + Send + 'static) {
     });
 }
 
-fn connect(args: &Args, patience: Duration, port: &AtomicU16) -> std::io::Result<TcpStream> {
-    if args.sctp {
-        next_free(port, |port| sctp::connect(args.target, port, patience))
-    } else {
-        TcpStream::connect_timeout(&args.target, patience)
+/// Sends one request and returns the server's name.
+fn request(
+    args: &Args,
+    target: SocketAddr,
+    patience: Duration,
+    port: &AtomicU16,
+) -> std::io::Result<String> {
+    if args.udp {
+        return datagram(target, patience, port);
     }
+    let stream = if args.sctp {
+        next_free(port, |port| sctp::connect(target, port, patience))
+    } else {
+        TcpStream::connect_timeout(&target, patience)
+    };
+    read(stream?, patience)
 }
 
 fn read(mut stream: TcpStream, patience: Duration) -> std::io::Result<String> {

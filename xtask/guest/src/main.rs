@@ -5,6 +5,7 @@ mod bench;
 mod child;
 mod demo;
 mod load;
+mod lookup;
 mod output;
 mod sctp;
 mod serve;

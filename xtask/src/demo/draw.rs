@@ -24,10 +24,14 @@ pub(super) fn distributions(columns: &[Distribution]) -> String {
     let clients: Vec<&str> = columns.iter().map(|column| &*column.client).collect();
     let loads: Vec<&LoadSummary> = columns.iter().map(|column| &column.load).collect();
     let asked = format!("asked from {}: {}", clients.join(", "), first.policy);
-    let bar = if columns.len() == 1 { BAR.0 } else { BAR.1 };
+    let mut servers = columns.iter().flat_map(|column| &column.servers);
+    let width = CellWidth {
+        bar: if columns.len() == 1 { BAR.0 } else { BAR.1 },
+        has_weight: servers.any(|server| server.weight.is_some()),
+    };
     let mut drawn: Vec<ClientColumn<'_>> = columns
         .iter()
-        .map(|one| ClientColumn::new(one, bar))
+        .map(|one| ClientColumn::new(one, width))
         .collect();
     let mut lines = vec![
         format!("\n{} {}, {asked}", first.service.bold(), first.address),
@@ -36,7 +40,7 @@ pub(super) fn distributions(columns: &[Distribution]) -> String {
     if columns.len() > 1 {
         let names = clients
             .iter()
-            .map(|name| format!("  {:<1$}", format!("from {name}"), CELL + bar));
+            .map(|name| format!("  {:<1$}", format!("from {name}"), width.total()));
         lines.push(
             format!("{:28}{}", "", names.collect::<String>())
                 .trim_end()
@@ -44,7 +48,7 @@ pub(super) fn distributions(columns: &[Distribution]) -> String {
                 .to_string(),
         );
     }
-    lines.push(header(columns.len(), bar).dimmed().to_string());
+    lines.push(header(columns.len(), width).dimmed().to_string());
     for server in rows(columns) {
         let place = format!(
             "  {:<16} {:<4} {:<4}",
@@ -60,13 +64,44 @@ pub(super) fn distributions(columns: &[Distribution]) -> String {
     lines.join("\n")
 }
 
-/// Characters of a cell before its bar.
-const CELL: usize = 30;
+/// Characters of a cell without its bar and the weight.
+const CELL: usize = 22;
 
-fn header(columns: usize, bar: usize) -> String {
+/// Characters of a weight and the space before it.
+const WEIGHT: usize = 7;
+
+/// The characters of a cell.
+#[derive(Debug, Clone, Copy)]
+struct CellWidth {
+    bar: usize,
+    /// Whether a server has a weight in the kernel. Endpoints of a headless Service have none.
+    has_weight: bool,
+}
+
+impl CellWidth {
+    fn total(self) -> usize {
+        CELL + self.bar + if self.has_weight { WEIGHT } else { 0 }
+    }
+
+    /// Returns the cell of a weight, unless there is none in the whole table.
+    fn weight(self, text: &str) -> String {
+        if self.has_weight {
+            format!(" {text:>6}")
+        } else {
+            String::new()
+        }
+    }
+}
+
+fn header(columns: usize, width: CellWidth) -> String {
     let cell = format!(
-        "  {:<5} {:>6} {:>7} {:>6}  {:bar$}",
-        "LEVEL", "WEIGHT", "WANTED", "HITS", ""
+        "  {:<5}{} {:>7} {:>6}  {:bar$}",
+        "LEVEL",
+        width.weight("WEIGHT"),
+        "WANTED",
+        "HITS",
+        "",
+        bar = width.bar
     );
     let line = format!(
         "  {:<16} {:<4} {:<4}{}",
@@ -95,7 +130,7 @@ fn rows(columns: &[Distribution]) -> Vec<&EndpointHits> {
 /// The cells of one client, from top to bottom.
 struct ClientColumn<'a> {
     distribution: &'a Distribution,
-    bar: usize,
+    width: CellWidth,
     /// Its levels, nearest first.
     levels: Vec<&'a str>,
     /// The level in the row above.
@@ -103,7 +138,7 @@ struct ClientColumn<'a> {
 }
 
 impl<'a> ClientColumn<'a> {
-    fn new(distribution: &'a Distribution, bar: usize) -> Self {
+    fn new(distribution: &'a Distribution, width: CellWidth) -> Self {
         let mut levels: Vec<&str> = Vec::new();
         for level in distribution
             .servers
@@ -116,7 +151,7 @@ impl<'a> ClientColumn<'a> {
         }
         Self {
             distribution,
-            bar,
+            width,
             levels,
             above: None,
         }
@@ -124,10 +159,10 @@ impl<'a> ClientColumn<'a> {
 
     /// Formats the cell of the real server `address`. A level is printed only in its first row.
     fn cell(&mut self, address: &str) -> String {
-        let width = CELL + self.bar;
+        let total = self.width.total();
         let servers = &self.distribution.servers;
         let Some(server) = servers.iter().find(|server| server.address == address) else {
-            return format!("{:1$}", "", width + 2);
+            return format!("{:1$}", "", total + 2);
         };
         let level = server.level.as_deref();
         let shown = if level == self.above {
@@ -139,15 +174,17 @@ impl<'a> ClientColumn<'a> {
         let weight = server
             .weight
             .map_or("-".to_owned(), |weight| weight.to_string());
+        let weight = self.width.weight(&weight);
         if level.is_none() && server.hits == 0 {
-            let text = format!("{:<5} {weight:>6}  {}", "", state(server));
-            return format!("  {}", format!("{text:<width$}").dimmed());
+            let text = format!("{:<5}{weight}  {}", "", state(server));
+            return format!("  {}", format!("{text:<total$}").dimmed());
         }
         let wanted = format!("{:.1} %", 100.0 * server.wanted);
-        let bar = bar(server.hits, self.distribution.load.requests, self.bar);
-        let bar = format!("{bar:<0$}", self.bar);
+        let longest = self.width.bar;
+        let bar = bar(server.hits, self.distribution.load.requests, longest);
+        let bar = format!("{bar:<longest$}");
         format!(
-            "  {shown:<5} {weight:>6} {wanted:>7} {:>6}  {}",
+            "  {shown:<5}{weight} {wanted:>7} {:>6}  {}",
             server.hits,
             bar.color(self.colour(level))
         )
@@ -216,6 +253,12 @@ fn summary(load: &LoadSummary) -> String {
         let failed = format!("{} failed: {}", load.failed, load.errors.join(", "));
         format!("{counted}{}", failed.red())
     }
+}
+
+/// Formats the table of a headless Service below a heading.
+pub(super) fn name_answers(answers: &[Distribution]) -> String {
+    let heading = "The plain name of a headless Service, from the DNS server of each node";
+    format!("\n{}{}", heading.bold().underline(), distributions(answers))
 }
 
 /// The heading above the output of `ipvsadm`.

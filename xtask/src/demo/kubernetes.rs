@@ -28,6 +28,7 @@ const EXPECTED: Expectations = Expectations {
     distributions: 6,
     same: &[(1, 3), (1, 5)],
     slowest_change: 60_000.0,
+    dns_clients: 0,
 };
 
 /// How long the clients send after the kernels have followed a change.

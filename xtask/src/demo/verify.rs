@@ -18,6 +18,8 @@ pub(super) struct Expectations {
     pub(super) same: &'static [(usize, usize)],
     /// Limit for a change to reach the kernel, in milliseconds.
     pub(super) slowest_change: f64,
+    /// Clients that ask for the name of a headless Service.
+    pub(super) dns_clients: usize,
 }
 
 /// Collects results and checks them.
@@ -27,6 +29,8 @@ pub(super) struct Verifier {
     distributions: Vec<Vec<Distribution>>,
     changes: Vec<ClusterChange>,
     command_outputs: Vec<String>,
+    /// The answers of DNS to each client.
+    name_answers: Vec<Distribution>,
     visits: Vec<Visit>,
     /// The parts of kube-proxy on each node.
     kube_proxy_parts: Vec<(&'static str, Vec<String>)>,
@@ -45,6 +49,7 @@ impl Verifier {
             distributions: Vec::new(),
             changes: Vec::new(),
             command_outputs: Vec::new(),
+            name_answers: Vec::new(),
             visits: Vec::new(),
             kube_proxy_parts: Vec::new(),
         }
@@ -60,6 +65,10 @@ impl Verifier {
 
     pub(super) fn command_output(&mut self, text: String) {
         self.command_outputs.push(text);
+    }
+
+    pub(super) fn name_answers(&mut self, answers: Vec<Distribution>) {
+        self.name_answers.extend(answers);
     }
 
     pub(super) fn visits(&mut self, visits: Vec<Visit>) {
@@ -88,6 +97,7 @@ impl Verifier {
         let Expectations {
             distributions,
             same,
+            dns_clients,
             ..
         } = self.expected;
         let mut checks = vec![
@@ -104,11 +114,19 @@ impl Verifier {
                 holds: self.is_proven(),
             },
         ];
+        checks.push(Check {
+            text: format!(
+                "{} clients asked DNS instead of {dns_clients}",
+                self.name_answers.len()
+            ),
+            holds: self.name_answers.len() == dns_clients,
+        });
         checks.extend(same.iter().map(|(one, other)| Check {
             text: format!("distribution {other} is not distribution {one} again, counted from 0"),
             holds: weights(self.distributions.get(*one)) == weights(self.distributions.get(*other)),
         }));
-        for distribution in self.distributions.iter().flatten() {
+        let distributions = self.distributions.iter().flatten();
+        for distribution in distributions.chain(&self.name_answers) {
             checks.extend(self.distribution_checks(distribution));
         }
         for change in &self.changes {
@@ -302,6 +320,7 @@ mod tests {
             distributions: 4,
             same: &[(0, 3)],
             slowest_change: 5000.0,
+            dns_clients: 1,
         }
     }
 
@@ -314,6 +333,7 @@ mod tests {
             verifier.change(change(milliseconds, failed));
         }
         verifier.command_output("10.96.0.10:80 10.0.0.1:80 10.0.0.2:80".to_owned());
+        verifier.name_answers(vec![distribution([80, 20])]);
         verifier
     }
 
@@ -375,6 +395,18 @@ mod tests {
                  expected: 192.0.2.1 as the client",
                 "n2 has parts of kube-proxy: KUBE-LOOP-BACK",
             ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_answer_of_dns_and_a_client_too_many_are_found() {
+        let mut verifier = verifier(RIGHT, QUICK);
+        verifier.name_answers = vec![distribution([20, 80])];
+        assert_eq!(verifier.failures().len(), 2);
+        verifier.name_answers = vec![distribution([80, 20]), distribution([80, 20])];
+        assert_eq!(
+            verifier.failures(),
+            ["2 clients asked DNS instead of 1".to_owned()]
         );
     }
 

@@ -22,7 +22,7 @@ pub use demo::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 pub use proxy::ProxyKind;
 pub use request_counts::RequestCounts;
 pub use service_type::ServiceType;
-pub use view::{Endpoint, View};
+pub use view::{AnswerView, Endpoint, View};
 
 /// The first byte of a record: RS of RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';
@@ -49,6 +49,11 @@ pub enum Record {
     Distribution(Distribution),
     /// The demo changed the cluster, and the kernel has followed.
     Change(ClusterChange),
+    /// The demo asked DNS for the name of a headless Service on several nodes, and connected to the answers.
+    NameAnswers {
+        /// One for each client.
+        answers: Vec<Distribution>,
+    },
     /// The output of an independent program.
     CommandOutput {
         /// The command line.

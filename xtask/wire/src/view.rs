@@ -1,4 +1,5 @@
-//! Parses the virtual servers in the output of `ipvs-topo render -o json` and `ipvs-topo status -o json`.
+//! Parses the virtual servers in the output of `ipvs-topo render -o json` and `ipvs-topo status -o json`, and the DNS
+//! answers in that of `ipvs-topo explain --dns -o json`.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -37,6 +38,69 @@ struct Level {
     usable: u32,
     /// Its share after the shares of empty levels are distributed, 0 to 1.
     share: f64,
+}
+
+impl PolicyText {
+    /// Returns the share that the policy gives `endpoint`, 0 to 1.
+    fn wanted(&self, endpoint: &Endpoint) -> f64 {
+        let Some(name) = endpoint.level.as_deref().filter(|_| endpoint.weight > 0) else {
+            return 0.0;
+        };
+        let mut levels = self.levels.iter();
+        levels
+            .find(|level| level.name == name)
+            .map_or(0.0, |level| level.share / f64::from(level.usable.max(1)))
+    }
+}
+
+/// The endpoints in the answers to a question for a headless Service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerView {
+    service: String,
+    policy: PolicyText,
+    real_servers: Vec<Endpoint>,
+}
+
+#[derive(Deserialize)]
+struct ExplainedName {
+    answers: Vec<ExplainedAnswer>,
+}
+
+#[derive(Deserialize)]
+struct ExplainedAnswer {
+    decision: AnswerView,
+}
+
+impl AnswerView {
+    /// Parses the answers for each type of record.
+    ///
+    /// # Errors
+    /// If the JSON does not have these fields.
+    pub fn all(output: &[u8]) -> serde_json::Result<Vec<Self>> {
+        let answers = serde_json::from_slice::<ExplainedName>(output)?.answers;
+        Ok(answers.into_iter().map(|answer| answer.decision).collect())
+    }
+
+    /// Returns `namespace/name` of the Service.
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
+    /// Returns the policy as text.
+    pub fn policy(&self) -> &str {
+        &self.policy.words
+    }
+
+    /// Returns the selected endpoints, nearest level first.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.real_servers
+    }
+
+    /// Returns the share of answers that begin with `endpoint`, 0 to 1.
+    pub fn wanted(&self, endpoint: &Endpoint) -> f64 {
+        self.policy.wanted(endpoint)
+    }
 }
 
 /// One endpoint, selected or not.
@@ -85,14 +149,7 @@ impl View {
     /// Returns the share of new connections that the policy gives `endpoint`, 0 to 1. The weight is not used: the demo
     /// verifies it.
     pub fn wanted(&self, endpoint: &Endpoint) -> f64 {
-        let Some(name) = endpoint.level.as_deref().filter(|_| endpoint.weight > 0) else {
-            return 0.0;
-        };
-        let levels = &self.policy.levels;
-        levels
-            .iter()
-            .find(|level| level.name == name)
-            .map_or(0.0, |level| level.share / f64::from(level.usable.max(1)))
+        self.policy.wanted(endpoint)
     }
 
     /// Returns the weights that the kernel should hold, without those of 0.

@@ -4,7 +4,7 @@
 //! is a namespace on the bridge `cni0` of its node. Nodes route to each other's pods.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 
 use anyhow::{Context, bail};
@@ -19,10 +19,36 @@ pub(super) const ZONE: &str = "a";
 /// The namespace of the client pod, which runs on this node.
 pub(super) const CLIENT: &str = "client";
 
+/// A pod that asks for names.
+pub(super) struct DnsClient {
+    pub(super) namespace: &'static str,
+    address: &'static str,
+    pub(super) node: &'static str,
+    /// The DNS server on its node.
+    pub(super) name_server: SocketAddr,
+}
+
+/// The pods that ask for names. None is the client of the virtual server: for two minutes IPVS takes replies to a port of
+/// that client's connections, although the pod that sends them was asked directly.
+pub(super) const DNS_CLIENTS: [DnsClient; 2] = [
+    DnsClient {
+        namespace: "dns-client-n1",
+        address: "10.244.1.101",
+        node: NODE,
+        name_server: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 168, 10, 11)), 53),
+    },
+    DnsClient {
+        namespace: "dns-client-n3",
+        address: "10.244.3.100",
+        node: "n3",
+        name_server: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 168, 10, 13)), 53),
+    },
+];
+
 /// The nodes of the example: name, and the number in their addresses.
 const NODES: [(&str, u8); 4] = [("n1", 1), ("n2", 2), ("n3", 3), ("n4", 4)];
 
-/// Creates the nodes, a pod for each endpoint of `view`, and the client.
+/// Creates the nodes, a pod for each endpoint of `view`, and the clients.
 pub(super) fn build(view: &View) -> anyhow::Result<()> {
     shell("modprobe br_netfilter && sysctl -qw net.ipv4.ip_forward=1")?;
     shell(&script(view)?).map(drop)
@@ -31,6 +57,23 @@ pub(super) fn build(view: &View) -> anyhow::Result<()> {
 /// Returns the name of the namespace of the pod at `address`.
 pub(super) fn namespace(address: SocketAddr) -> String {
     format!("pod-{}", address.ip())
+}
+
+/// Returns a command that runs on a node: in the guest itself or in the node's namespace.
+pub(super) fn on_node(node: &str, program: &str) -> Command {
+    if node == NODE {
+        return Command::new(program);
+    }
+    let mut command = inside(node);
+    command.arg(program);
+    command
+}
+
+/// Returns a command that runs in a network namespace.
+pub(super) fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
 }
 
 /// Runs a shell line and returns its standard output, or an error with its standard error.
@@ -74,6 +117,9 @@ fn script(view: &View) -> anyhow::Result<String> {
         )?;
     }
     pod(&mut script, NODE, CLIENT, "10.244.1.100")?;
+    for client in &DNS_CLIENTS {
+        pod(&mut script, client.node, client.namespace, client.address)?;
+    }
     Ok(script)
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use guest_wire::RequestCounts;
 
-use super::network;
+use super::network::{self, DnsClient, inside};
 use crate::child::KillOnDrop;
 
 /// Limit for a server to answer its first connection.
@@ -76,7 +76,25 @@ impl Background {
 
 /// Sends `connections` requests from the client pod.
 pub(super) fn measure(target: SocketAddr, connections: u64) -> anyhow::Result<RequestCounts> {
-    let done = client(target)
+    requests(client(target), connections)
+}
+
+/// Asks the node's DNS server for `name` before each of `connections` requests, and sends it to the first address.
+pub(super) fn measure_name(
+    from: &DnsClient,
+    name: &str,
+    port: u16,
+    connections: u64,
+) -> anyhow::Result<RequestCounts> {
+    let mut command = load(from.namespace);
+    command.args(["--name", name, "--port", &port.to_string()]);
+    command.args(["--name-server", &from.name_server.to_string()]);
+    requests(command, connections)
+}
+
+/// Lets a client send so many requests.
+fn requests(mut client: Command, connections: u64) -> anyhow::Result<RequestCounts> {
+    let done = client
         .args(["--connections", &connections.to_string()])
         .output()
         .context("cannot start the client")?;
@@ -95,15 +113,14 @@ fn read(output: &[u8]) -> anyhow::Result<RequestCounts> {
 }
 
 fn client(target: SocketAddr) -> Command {
-    let mut command = inside(network::CLIENT);
-    command.args(["guest", "load", "--target", &target.to_string()]);
-    command.args(["--parallel", PARALLEL, "--output", "json"]);
+    let mut command = load(network::CLIENT);
+    command.args(["--target", &target.to_string()]);
     command
 }
 
-/// Returns a command that runs in a network namespace.
-fn inside(namespace: &str) -> Command {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", namespace]);
+/// Returns the command of a client in the pod `namespace`, without its target.
+fn load(namespace: &str) -> Command {
+    let mut command = inside(namespace);
+    command.args(["guest", "load", "--parallel", PARALLEL, "--output", "json"]);
     command
 }
