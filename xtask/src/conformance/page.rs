@@ -86,25 +86,32 @@ impl ResultsPage {
 
 /// Reads the cells of a table that `table` wrote.
 fn published(markdown: &str) -> Cells {
-    let mut rows = markdown.lines().filter_map(|line| {
+    let rows = markdown.lines().filter_map(|line| {
         let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
         Some(row.split(" | ").collect::<Vec<_>>())
     });
-    let header = rows.find(|row| row.first() == Some(&"test"));
-    let names = header.unwrap_or_default();
-    let proxy_of = |name: &&str| Proxy::ALL.into_iter().find(|proxy| proxy.name() == *name);
+    let mut columns = Vec::new();
     let mut cells = Cells::new();
     for row in rows {
-        let Some((test, results)) = row.split_first().filter(|(test, _)| **test != "---") else {
-            continue;
-        };
-        let columns = names.iter().skip(1).zip(results);
-        let known = columns.filter_map(|(name, cell)| Some((proxy_of(name)?, *cell)));
-        let run = known.filter(|(_, cell)| *cell != NOT_RUN);
-        let run = run.map(|(proxy, cell)| (proxy, cell.to_owned()));
-        cells.insert((*test).to_owned(), run.collect());
+        match row.as_slice() {
+            ["test", names @ ..] => columns = names.iter().map(|name| named(name)).collect(),
+            // Before the first header are the totals.
+            [test, results @ ..] if *test != "---" && !columns.is_empty() => {
+                let known = columns.iter().zip(results);
+                let known = known.filter_map(|(proxy, cell)| Some(((*proxy)?, *cell)));
+                let run = known.filter(|(_, cell)| *cell != NOT_RUN);
+                let run = run.map(|(proxy, cell)| (proxy, cell.to_owned()));
+                cells.entry((*test).to_owned()).or_default().extend(run);
+            }
+            _ => {}
+        }
     }
     cells
+}
+
+/// The proxy with this name.
+fn named(name: &str) -> Option<Proxy> {
+    Proxy::ALL.into_iter().find(|proxy| proxy.name() == name)
 }
 
 /// Puts the results with `proxy` into the cells.
@@ -116,21 +123,37 @@ fn put(cells: &mut Cells, proxy: Proxy, outcomes: &Outcomes) {
     }
 }
 
-/// Formats the totals and a row for each test.
+/// Formats the totals and a row for each test. Those with this project's DNS servers are few, and have a table of their
+/// own.
 fn table(cells: &Cells, release: &str) -> String {
     let has_run = |proxy: &Proxy| cells.values().any(|row| row.contains_key(proxy));
     let proxies: Vec<Proxy> = Proxy::ALL.into_iter().filter(has_run).collect();
     let totals: String = proxies.iter().map(|proxy| total(*proxy, cells)).collect();
-    let names: Vec<&str> = proxies.iter().map(|proxy| proxy.name()).collect();
-    let rows = cells.iter().map(|(test, row)| {
+    let (dns, others): (Vec<_>, Vec<_>) = proxies
+        .into_iter()
+        .partition(|proxy| *proxy == Proxy::IpvsTopoDns);
+    let tables = [others, dns].map(|proxies| rows(cells, &proxies)).concat();
+    format!(
+        "The tests of Kubernetes {release}:\n\n\
+         | | passed | failed | do not apply |\n| --- | --- | --- | --- |\n{totals}\n{tables}"
+    )
+}
+
+/// Formats a row for each test that has run with one of `proxies`.
+fn rows(cells: &Cells, proxies: &[Proxy]) -> String {
+    if proxies.is_empty() {
+        return String::new();
+    }
+    let has_run = |row: &BTreeMap<Proxy, String>| proxies.iter().any(|one| row.contains_key(one));
+    let rows = cells.iter().filter(|(_, row)| has_run(row));
+    let rows = rows.map(|(test, row)| {
         let of = |proxy| row.get(proxy).map_or(NOT_RUN, String::as_str);
         let row: Vec<&str> = proxies.iter().map(of).collect();
         format!("| {test} | {} |\n", row.join(" | "))
     });
+    let names: Vec<&str> = proxies.iter().map(|proxy| proxy.name()).collect();
     format!(
-        "The tests of Kubernetes {release}:\n\n\
-         | | passed | failed | do not apply |\n| --- | --- | --- | --- |\n{totals}\n\
-         | test | {} |\n| --- |{}\n{}\n",
+        "| test | {} |\n| --- |{}\n{}\n",
         names.join(" | "),
         " --- |".repeat(names.len()),
         rows.collect::<String>()
@@ -185,7 +208,7 @@ mod tests {
         each.collect()
     }
 
-    /// Two tests with the agents, the second of them also with kube-proxy.
+    /// Two tests with the agents, the first of them also with the DNS servers, the second with kube-proxy.
     fn cells() -> Cells {
         let mut cells = Cells::new();
         let with_agents = outcomes(&[
@@ -193,6 +216,8 @@ mod tests {
             ("[sig-network] b", Verdict::Failed, "one | two\nthree"),
         ]);
         put(&mut cells, Proxy::IpvsTopo, &with_agents);
+        let with_dns = outcomes(&[("[sig-network] a [Slow]", Verdict::Passed, "")]);
+        put(&mut cells, Proxy::IpvsTopoDns, &with_dns);
         let with_kube_proxy = outcomes(&[("[sig-network] b", Verdict::Skipped, "six nodes")]);
         put(&mut cells, Proxy::Nftables, &with_kube_proxy);
         cells
@@ -202,10 +227,12 @@ mod tests {
     fn a_row_has_the_result_with_each_proxy() {
         let expected = "The tests of Kubernetes v1.37.2:\n\n\
             | | passed | failed | do not apply |\n| --- | --- | --- | --- |\n\
-            | ipvs-topo | 1 | 1 | 0 |\n| nftables | 0 | 0 | 1 |\n\n\
+            | ipvs-topo | 1 | 1 | 0 |\n| ipvs-topo-dns | 1 | 0 | 0 |\n| nftables | 0 | 0 | 1 |\n\n\
             | test | ipvs-topo | nftables |\n| --- | --- | --- |\n\
             | a \\[Slow\\] | passed, 12 s | not run |\n\
-            | b | **failed**: one \\| two | does not apply: six nodes |\n\n";
+            | b | **failed**: one \\| two | does not apply: six nodes |\n\n\
+            | test | ipvs-topo-dns |\n| --- | --- |\n\
+            | a \\[Slow\\] | passed, 12 s |\n\n";
         assert_eq!(table(&cells(), "v1.37.2"), expected);
     }
 

@@ -15,6 +15,9 @@ const SYSTEM: &str = "--namespace=kube-system";
 /// The agents, with flags that fit the lab.
 const MANIFESTS: &str = "xtask/src/conformance/manifests";
 
+/// The same with a DNS server on each node.
+const MANIFESTS_WITH_DNS: &str = "xtask/src/conformance/dns";
+
 /// kube-proxy in ipvs mode with kubeadm's objects, which the tests of the lab use, too.
 const KUBE_PROXY: &str = "crates/cli/tests/lab/kube-proxy.yaml";
 
@@ -23,6 +26,8 @@ const KUBE_PROXY: &str = "crates/cli/tests/lab/kube-proxy.yaml";
 pub(crate) enum Proxy {
     /// The agents of this project.
     IpvsTopo,
+    /// The agents, and the DNS servers of this project instead of `CoreDNS`.
+    IpvsTopoDns,
     /// kube-proxy in nftables mode.
     Nftables,
     /// kube-proxy in ipvs mode.
@@ -30,12 +35,18 @@ pub(crate) enum Proxy {
 }
 
 impl Proxy {
-    pub(super) const ALL: [Self; 3] = [Self::IpvsTopo, Self::Nftables, Self::Ipvs];
+    pub(super) const ALL: [Self; 4] = [
+        Self::IpvsTopo,
+        Self::IpvsTopoDns,
+        Self::Nftables,
+        Self::Ipvs,
+    ];
 
     /// The name on the command line and in file names.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::IpvsTopo => "ipvs-topo",
+            Self::IpvsTopoDns => "ipvs-topo-dns",
             Self::Nftables => "nftables",
             Self::Ipvs => "ipvs",
         }
@@ -44,7 +55,7 @@ impl Proxy {
     /// The options of kubectl for the namespace and the label of its Pods.
     pub(super) fn pods(self) -> [&'static str; 2] {
         match self {
-            Self::IpvsTopo => [
+            Self::IpvsTopo | Self::IpvsTopoDns => [
                 "--namespace=ipvs-topo-system",
                 "--selector=app.kubernetes.io/name=ipvs-topo-agent",
             ],
@@ -55,14 +66,26 @@ impl Proxy {
     /// Installs it, and waits until it runs on every node.
     pub(super) fn start(self, lab: &RunningLab) -> anyhow::Result<()> {
         match self {
-            Self::IpvsTopo => {
-                cluster::install(lab, MANIFESTS)?;
-                cluster::wait_for_agents(lab)?;
-                no_kube_proxy(lab)
+            Self::IpvsTopo => start_agents(lab, MANIFESTS),
+            Self::IpvsTopoDns => {
+                start_agents(lab, MANIFESTS_WITH_DNS)?;
+                cluster::wait_for(lab, SYSTEM, "daemonset/ipvs-topo-dns")
             }
             Self::Nftables | Self::Ipvs => {
                 cluster::kubectl(lab, &self.kube_proxy()?, &["apply", "-f", "-"])?;
                 cluster::wait_for(lab, SYSTEM, "daemonset/kube-proxy")
+            }
+        }
+    }
+
+    /// Stops `CoreDNS` if the DNS servers of this project are to answer alone.
+    pub(super) fn replace_dns(self, lab: &RunningLab) -> anyhow::Result<()> {
+        match self {
+            Self::IpvsTopo | Self::Nftables | Self::Ipvs => Ok(()),
+            Self::IpvsTopoDns => {
+                let words = ["scale", SYSTEM, "deployment/coredns", "--replicas=0"];
+                cluster::kubectl(lab, "", &words)?;
+                cluster::wait_for(lab, SYSTEM, "deployment/coredns")
             }
         }
     }
@@ -77,6 +100,12 @@ impl Proxy {
             .replace("VERSION", env!("CARGO_PKG_VERSION"))
             .replace("mode: ipvs", &mode))
     }
+}
+
+fn start_agents(lab: &RunningLab, manifests: &str) -> anyhow::Result<()> {
+    cluster::install(lab, manifests)?;
+    cluster::wait_for_agents(lab)?;
+    no_kube_proxy(lab)
 }
 
 /// Fails if kube-proxy runs on a node or has left something there.

@@ -44,6 +44,7 @@ impl Run<'_> {
         masquerade_pods(lab)?;
         self.proxy.start(lab)?;
         start_dns(lab)?;
+        self.proxy.replace_dns(lab)?;
         let report = self.reports.next(self.proxy, 0)?;
         let mut balancer = start_load_balancer(&report.with_extension("balancer.log"))?;
         let result = self.tests(lab, each);
