@@ -13,6 +13,7 @@ mod moment;
 mod origin;
 pub mod proxy_config;
 mod strict;
+mod upstream;
 pub mod values;
 
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 use self::proxy_config::flags::ProxyFlags;
 pub use self::strict::{Reader, StrictArgs};
+pub use self::upstream::{DNS_PORT, UpstreamArg};
 use self::values::{BindAddress, ListTrust, NodeSourceArg, Period};
 use crate::output::print::Colour;
 use crate::simulate::change;

@@ -1,5 +1,9 @@
 //! `ipvs-topo dns`: converts the command line to the options of the DNS server, and runs it.
 
+mod upstreams;
+
+use std::net::SocketAddr;
+
 use cluster::ServiceSelection;
 use cluster::api::{NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
@@ -16,24 +20,21 @@ use crate::runtime;
 /// # Errors
 /// The input cannot be read, or the address cannot be used.
 pub fn run(args: &DnsArgs) -> Result<ExitStatus, Failure> {
-    if args.upstream.contains(&args.listen) {
-        return Err(Failure::input(format_args!(
-            "--upstream {} is the address of --listen, so queries would go round in circles; name another server",
-            args.listen
-        )));
-    }
+    let upstreams = upstreams::read(&args.upstream, args.listen)?;
     let verbosity = Verbosity {
         level: 0,
         crates: &["dns_server", "cluster", "kube_io"],
     };
     log::start(args.log_format, verbosity);
     telemetry::raise_file_limit();
-    runtime::block_on(work(args))
+    runtime::block_on(work(args, upstreams))
 }
 
-async fn work(args: &DnsArgs) -> Result<ExitStatus, Failure> {
+async fn work(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> Result<ExitStatus, Failure> {
     let source = args.origin.get().watch(watch_options(args))?;
-    let server = NameServer::bind(options(args)).await.map_err(failure)?;
+    let server = NameServer::bind(options(args, upstreams))
+        .await
+        .map_err(failure)?;
     let stop = stop().map_err(Failure::trouble)?;
     if let Some(address) = server.metrics_address() {
         tracing::info!("metrics on {address}");
@@ -66,13 +67,13 @@ fn watch_options(args: &DnsArgs) -> WatchOptions {
     }
 }
 
-fn options(args: &DnsArgs) -> NameServerOptions {
+fn options(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> NameServerOptions {
     NameServerOptions {
         listen: args.listen,
         domain: args.domain.clone(),
         ttl: args.ttl,
         node: args.node.as_str().into(),
-        upstreams: args.upstream.clone(),
+        upstreams,
         metrics: args.metrics_bind_address,
         health: args.healthz_bind_address,
     }

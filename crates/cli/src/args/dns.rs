@@ -1,15 +1,12 @@
 //! The options of `dns`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use clap::Args;
 use hickory_proto::rr::Name;
 use telemetry::log::LogFormat;
 
-use super::{AllowListArgs, OriginArgs, values};
-
-/// The port of DNS.
-const DNS_PORT: u16 = 53;
+use super::{AllowListArgs, OriginArgs, UpstreamArg, values};
 
 /// The port of `CoreDNS`' metrics.
 const METRICS_PORT: u16 = 9_153;
@@ -35,10 +32,11 @@ pub struct DnsArgs {
     #[arg(long, value_name = "DOMAIN", default_value = "cluster.local", value_parser = domain)]
     pub domain: Name,
 
-    /// A server for all other names, with port 53 unless one is given; repeat it for further
-    /// servers, which are asked if one does not answer. Without it other names are refused.
-    #[arg(long, value_name = "IP[:PORT]", value_parser = upstream_address)]
-    pub upstream: Vec<SocketAddr>,
+    /// A server for all other names, with port 53 unless one is given, or the path of a file with
+    /// `nameserver` lines, such as /etc/resolv.conf; repeat it for further servers, which are asked
+    /// if one does not answer. Without it other names are refused.
+    #[arg(long, value_name = "IP[:PORT]|FILE", value_parser = UpstreamArg::parse)]
+    pub upstream: Vec<UpstreamArg>,
 
     /// Seconds for which clients may keep an answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3_600))]
@@ -66,28 +64,14 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().ok_or_else(|| remedy.to_owned())
 }
 
-fn upstream_address(text: &str) -> Result<SocketAddr, String> {
-    let remedy = "write an address, such as 192.0.2.53, 192.0.2.53:53 or [2001:db8::53]:53";
-    let address = with_port(text, DNS_PORT).filter(|address| address.port() != 0);
-    address.ok_or_else(|| remedy.to_owned())
-}
-
 fn metrics_address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address, such as 127.0.0.1, 127.0.0.1:9153 or [::1]:9153";
-    with_port(text, METRICS_PORT).ok_or_else(|| remedy.to_owned())
+    values::with_port(text, METRICS_PORT).ok_or_else(|| remedy.to_owned())
 }
 
 fn health_address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address, such as 127.0.0.1, 127.0.0.1:8181 or [::1]:8181";
-    with_port(text, HEALTH_PORT).ok_or_else(|| remedy.to_owned())
-}
-
-/// An address, with this port unless the text has one.
-fn with_port(text: &str, port: u16) -> Option<SocketAddr> {
-    let alone = || text.parse::<IpAddr>();
-    let address = text.parse::<SocketAddr>();
-    let address = address.or_else(|_| alone().map(|ip| SocketAddr::new(ip, port)));
-    address.ok()
+    values::with_port(text, HEALTH_PORT).ok_or_else(|| remedy.to_owned())
 }
 
 /// The names of a domain are absolute, with or without a dot at the end.
@@ -102,23 +86,6 @@ fn domain(text: &str) -> Result<Name, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_upstream_has_port_53_unless_another_is_given() {
-        for (text, expected) in [
-            ("192.0.2.53", Some("192.0.2.53:53")),
-            ("192.0.2.53:5353", Some("192.0.2.53:5353")),
-            ("2001:db8::53", Some("[2001:db8::53]:53")),
-            ("[2001:db8::53]:5353", Some("[2001:db8::53]:5353")),
-            ("192.0.2.53:0", None),
-            ("dns.example.com", None),
-        ] {
-            let found = upstream_address(text)
-                .ok()
-                .map(|address| address.to_string());
-            assert_eq!(found.as_deref(), expected, "{text}");
-        }
-    }
 
     #[test]
     fn metrics_and_health_have_the_ports_of_coredns_unless_others_are_given() {

@@ -272,6 +272,14 @@ pub fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
+/// An address, with this port unless the text has one.
+pub(super) fn with_port(text: &str, port: u16) -> Option<SocketAddr> {
+    let alone = || text.parse::<IpAddr>();
+    let address = text.parse::<SocketAddr>();
+    let address = address.or_else(|_| alone().map(|ip| SocketAddr::new(ip, port)));
+    address.ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,6 +79,47 @@ fn wrong_arguments_and_input_exit_with_2() {
 }
 
 #[test]
+fn a_wrong_resolver_file_exits_with_2() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let file = folder.path().join("resolv.conf");
+    let name = file.to_str().unwrap();
+    for (listen, text, message) in [
+        (
+            "127.0.0.1:0",
+            "# comment\nnameserver dns.example.com\n",
+            format!("{name}:2: nameserver dns.example.com is no address; write one"),
+        ),
+        (
+            "127.0.0.1:0",
+            "search example.com\n",
+            format!("{name} has no line `nameserver ADDRESS`; add one"),
+        ),
+        (
+            "127.1.2.53:53",
+            "nameserver 192.0.2.53\nnameserver 127.1.2.53\n",
+            format!("{name}:2: nameserver 127.1.2.53 is the address of --listen"),
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let cluster = ["--cluster", path, "--node", "n1"];
+        let options = ["--listen", listen, "--upstream", name];
+        let (code, errors) = run(&[cluster, options].concat());
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(&message), "{errors}");
+    }
+    let absent = "/no/such/resolv.conf";
+    let cluster = ["--cluster", path, "--node", "n1"];
+    let options = ["--listen", "127.0.0.1:0", "--upstream", absent];
+    let (code, errors) = run(&[cluster, options].concat());
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(
+        errors.contains("--upstream /no/such/resolv.conf: No such file"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn addresses_of_metrics_and_health_are_addresses() {
     let folder = cluster();
     let path = folder.path().to_str().unwrap();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::RecordType;
 
-use crate::client::{CART, N1, N2, datagram, over_tcp, over_udp, query, with_size};
+use crate::client::{CART, N1, N2, answers, datagram, over_tcp, over_udp, query, with_size};
 use crate::forwarding::Upstream;
 use crate::program::{PATIENCE, Program, cluster, write_endpoints};
 use crate::scrape::{HEALTH, METRICS, Scrape, get};
@@ -119,6 +119,24 @@ fn upstream_servers_have_durations_and_failures() {
         ]
     );
     assert_eq!(metrics.value("ipvs_topo_dns_forward_waiting"), "0");
+}
+
+#[test]
+fn the_servers_of_a_resolver_file_are_asked_at_port_53() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // Nothing listens there.
+    std::fs::write(&file, "search example.com\nnameserver 127.1.2.53\n").unwrap();
+    let upstream = Upstream::start();
+    let answering = upstream.address.to_string();
+    let upstreams = [file.path().to_str().unwrap(), &answering].map(|it| ["--upstream", it]);
+    let program = Program::with(ONE, &[&METRICS[..], &upstreams.concat()].concat());
+    let question = query("www.example.com.", RecordType::A);
+    let found = over_udp(N1, program.address, &question);
+    assert_eq!(answers(&found), ["192.0.2.80"]);
+    assert_eq!(
+        Scrape::of(&program).series("ipvs_topo_dns_proxy_failures_total"),
+        ["to=\"127.1.2.53:53\",reason=\"unreachable\"} 1"]
+    );
 }
 
 #[test]
