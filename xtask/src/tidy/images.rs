@@ -20,10 +20,7 @@ fn pulled((path, text): (&str, &str)) -> Vec<Problem> {
         .iter()
         .enumerate()
         .filter(|(_, (_, line))| line.starts_with("image:"));
-    let pulled = images.filter(|(at, _)| {
-        let next = lines.get(at + 1).map(|(_, line)| *line);
-        next != Some("imagePullPolicy: Never")
-    });
+    let pulled = images.filter(|(at, _)| !is_never_pulled(&lines, *at));
     pulled
         .map(|(_, (line, _))| {
             let message = "a node may pull this image by its name alone; write `imagePullPolicy: Never` below it";
@@ -32,7 +29,13 @@ fn pulled((path, text): (&str, &str)) -> Vec<Problem> {
         .collect()
 }
 
-/// Finds images of overlays and components without a digest.
+/// Returns whether the line below an image forbids to pull it.
+fn is_never_pulled(lines: &[(usize, &str)], at: usize) -> bool {
+    let next = lines.get(at + 1).map(|(_, line)| *line);
+    next == Some("imagePullPolicy: Never")
+}
+
+/// Finds images of overlays and components without a digest that a node may pull.
 fn without_digest((path, text): (&str, &str)) -> Vec<Problem> {
     let lines: Vec<(usize, &str)> = numbered(text).collect();
     let mut problems = Vec::new();
@@ -42,7 +45,8 @@ fn without_digest((path, text): (&str, &str)) -> Vec<Problem> {
         let item = || std::iter::once(*line).chain(rest.clone().map(|(_, line)| *line));
         let renames = line.starts_with("- ")
             && item().any(|line| line.contains("newName:") || line.contains("newTag:"));
-        let names = line.contains("image:") && !line.contains("@sha256:");
+        let names =
+            line.contains("image:") && !line.contains("@sha256:") && !is_never_pulled(&lines, at);
         if names || renames && !item().any(has_digest) {
             let message = "the image has no digest, so that its registry may put another behind the name; add `digest: sha256:...`";
             problems.push(Problem::at(path, *number, message));
@@ -78,6 +82,8 @@ mod tests {
         let component = format!(
             "images:\n- name: a\n  newName: b\n  digest: {digest}\n- {{name: c, newName: d}}\n- name: e\n  newTag: v1\npatches:\n- x\n"
         );
+        let daemon_set =
+            "image: a:1\nimagePullPolicy: Never\nimage: b:1\nimagePullPolicy: Always\n";
         let overlay = "- op: replace\n  value: {image: other}\n";
         let tree = Tree::from([
             (
@@ -88,6 +94,7 @@ mod tests {
                 "manifests/components/registry/kustomization.yaml",
                 &*component,
             ),
+            ("manifests/components/own/daemonset.yaml", daemon_set),
             ("manifests/overlays/odd/kustomization.yaml", overlay),
             ("manifests/examples/pod.yaml", "image: x\n"),
         ]);
@@ -105,6 +112,7 @@ mod tests {
                 "manifests/overlays/odd/kustomization.yaml:2",
                 &format!("{component}:5"),
                 &format!("{component}:6"),
+                "manifests/components/own/daemonset.yaml:3",
             ],
             "{problems:?}"
         );

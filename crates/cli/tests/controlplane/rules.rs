@@ -1,7 +1,7 @@
-//! The rules of the agent's account in `manifests/base` permit exactly the requests of an agent.
+//! The rules of the accounts of agents and DNS servers permit exactly their requests.
 
 mod alone {
-    //! Only one test may use the account.
+    //! Only one test may use an account.
 
     use agent::agent_status::{StatusClient, WriteResult};
     use agent::node_events::{self, NodeEvent};
@@ -12,12 +12,14 @@ mod alone {
     use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::follower::Follower;
     use crate::gate::{Gate, Proxy};
-    use crate::kubectl::{kubectl_with, ok};
+    use crate::kubectl::{eventually, kubectl_with, ok, repository};
+    use crate::program::Program;
 
     const ACCOUNT: &str = "ipvs-topo-agent";
+    const DNS_ACCOUNT: &str = "ipvs-topo-dns";
     const NODE: &str = "rules-n1";
 
-    /// The agent's Pod on its Node, and a policy that makes the agent read namespaces.
+    /// The agent's Pod on its Node.
     const OBJECTS: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: rules-n1}}
 ---
@@ -25,7 +27,10 @@ apiVersion: v1
 kind: Pod
 metadata: {name: rules, namespace: ipvs-topo-system}
 spec: {serviceAccountName: ipvs-topo-agent, nodeName: rules-n1, containers: [{name: agent, image: none}]}
----
+";
+
+    /// A policy for which namespaces are read.
+    const POLICY: &str = "
 apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: ClusterTopologyPolicy
 metadata: {name: by-namespace}
@@ -68,6 +73,7 @@ spec:
         let folder = tempfile::tempdir().unwrap();
         based();
         kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
+        kubectl_with(POLICY, &["apply", "-f", "-"]).unwrap();
         let bound = ["--bound-object-kind=Pod", "--bound-object-name=rules"];
         let kubeconfig = hired(ACCOUNT, &bound, folder.path());
         let audit = Audit::of(ACCOUNT);
@@ -84,6 +90,42 @@ spec:
         ok(&["delete", "tagent", NODE]);
         ok(&["delete", "pod", "rules", "-n", NAMESPACE, "--force"]);
         ok(&["delete", "node", NODE]);
+        ok(&["delete", "ctp", "by-namespace"]);
+    }
+
+    /// Their account, in the namespace whose requests are in the audit log.
+    fn dns_account() -> String {
+        let path = repository("manifests/components/dns/account.yaml");
+        let text = std::fs::read_to_string(path).unwrap();
+        text.replace("namespace: kube-system", &format!("namespace: {NAMESPACE}"))
+    }
+
+    #[test]
+    fn the_rules_are_exactly_those_that_dns_servers_need() {
+        let folder = tempfile::tempdir().unwrap();
+        based();
+        kubectl_with(&dns_account(), &["apply", "-f", "-"]).unwrap();
+        kubectl_with(POLICY, &["apply", "-f", "-"]).unwrap();
+        let kubeconfig = hired(DNS_ACCOUNT, &[], folder.path());
+        let audit = Audit::of(DNS_ACCOUNT);
+        // This proxy refuses to stream lists, so the server reads pages.
+        let proxy = Proxy::start(&kubeconfig);
+        let gate = Gate::before(&proxy.address);
+        gate.answer("sendInitialEvents", 422, "", "no lists as streams");
+        let kubeconfig = gate.kubeconfig(folder.path());
+        let given = tempfile::tempdir().unwrap();
+        let program = Program::start(given, &["--kubeconfig", &kubeconfig]);
+        program.line_with("the cluster is read");
+        eventually("a watch of namespaces", || {
+            let requests = audit.requests();
+            let mut watches = requests.iter().filter(|request| request.verb == "watch");
+            watches
+                .any(|request| request.resource == "namespaces")
+                .then_some(())
+        });
+        audit.replay();
+        drop(program);
+        kubectl_with(&dns_account(), &["delete", "-f", "-"]).unwrap();
         ok(&["delete", "ctp", "by-namespace"]);
     }
 }

@@ -120,7 +120,11 @@ mod alone {
     /// `kubectl apply` prints "configured" for these kinds, although `kubectl diff` finds no
     /// difference: it always sends the selector of a disruption budget, and the API server adds
     /// defaults to the levels of a policy.
-    const ALWAYS: [&str; 2] = ["poddisruptionbudget.", "clustertopologypolicy."];
+    const ALWAYS: [&str; 3] = [
+        "poddisruptionbudget.",
+        "clustertopologypolicy.",
+        "topologypolicy.",
+    ];
 
     /// The lines of `kubectl apply` that report a change.
     fn changes(output: &str) -> Vec<&str> {
@@ -137,10 +141,12 @@ mod alone {
         match result {
             Ok(_) => false,
             Err(error) => {
-                let kind = "no matches for kind \"ClusterTopologyPolicy\"";
+                let kinds = ["ClusterTopologyPolicy", "TopologyPolicy"];
+                let missing = kinds.map(|kind| format!("no matches for kind \"{kind}\""));
                 let lines = error.lines().filter(|line| !line.is_empty());
                 let others = lines.filter(|line| {
-                    !line.contains(kind) && !line.starts_with("ensure CRDs are installed")
+                    !missing.iter().any(|kind| line.contains(kind))
+                        && !line.starts_with("ensure CRDs are installed")
                 });
                 assert_eq!(others.collect::<Vec<_>>(), Vec::<&str>::new());
                 true
@@ -160,6 +166,7 @@ mod alone {
             ("overlays/zone-aware", true),
             ("overlays/edge", true),
             ("overlays/hints", false),
+            ("overlays/dns", true),
         ] {
             let path = repository(&format!("manifests/{folder}"));
             // kubectl caches the list of kinds for hours.
@@ -193,6 +200,7 @@ mod alone {
                 established();
                 kubectl_with(&kept, &["apply", "-f", "-"]).unwrap();
                 ok(&["delete", "ctp", "--all"]);
+                ok(&["delete", "tp", "--all", "--all-namespaces"]);
                 remove_manifests("manifests/crds");
             }
         }
@@ -227,6 +235,58 @@ mod alone {
             "{text}"
         );
     }
+}
+
+/// The lines of the DNS servers' `DaemonSet`.
+fn dns_servers(folder: &str) -> String {
+    let text = ok(&["kustomize", &repository(folder)]);
+    let mut objects = text.split("\n---\n");
+    let found = objects.find(|object| {
+        object.contains("kind: DaemonSet") && object.contains("name: ipvs-topo-dns")
+    });
+    found.unwrap().to_owned()
+}
+
+#[test]
+fn dns_servers_are_endpoints_of_cluster_dns_without_privileges() {
+    let folder = "manifests/overlays/dns";
+    let servers = dns_servers(folder);
+    for words in [
+        "k8s-app: kube-dns",
+        "--listen=[::]:53",
+        "--upstream=/etc/resolv.conf",
+        "dnsPolicy: Default",
+        "priorityClassName: system-node-critical",
+        "readOnlyRootFilesystem: true",
+        "runAsNonRoot: true",
+        "path: /readyz",
+        "imagePullPolicy: Never",
+    ] {
+        assert!(servers.contains(words), "{words}: {servers}");
+    }
+    for words in ["add:", "hostNetwork", "hostPath", "privileged"] {
+        assert!(!servers.contains(words), "{words}: {servers}");
+    }
+    let all = ok(&["kustomize", &repository(folder)]);
+    assert_eq!(all.matches("kind: TopologyPolicy\nmetadata:").count(), 1);
+}
+
+#[test]
+fn dns_servers_for_nodelocal_dnscache_are_no_endpoints_of_cluster_dns() {
+    let folder = "manifests/components/dns-node-local";
+    let servers = dns_servers(folder);
+    for words in [
+        "--listen=127.0.0.1:5353",
+        "hostNetwork: true",
+        "maxSurge: 0",
+    ] {
+        assert!(servers.contains(words), "{words}: {servers}");
+    }
+    for words in ["k8s-app", "sysctls", "add:", "--upstream", "[::]"] {
+        assert!(!servers.contains(words), "{words}: {servers}");
+    }
+    let all = ok(&["kustomize", &repository(folder)]);
+    assert!(!all.contains("kind: TopologyPolicy"), "{all}");
 }
 
 #[test]
