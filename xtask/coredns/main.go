@@ -1,5 +1,5 @@
 // Command coredns is CoreDNS with the plugins of kubeadm's configuration that
-// affect answers. Upstream's program links the clients of five cloud providers
+// affect answers, and with rewrite. Upstream's program links the clients of five cloud providers
 // too.
 package main
 
@@ -11,6 +11,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/rewrite"
 )
 
 func main() {

@@ -4,6 +4,8 @@
 mod cluster;
 #[path = "coredns/compare.rs"]
 mod compare;
+#[path = "coredns/deployments.rs"]
+mod deployments;
 #[path = "coredns/differences.rs"]
 #[expect(dead_code, reason = "`docs.rs` makes a page of the texts")]
 mod differences;
@@ -28,6 +30,7 @@ mod alone {
 
     use super::cluster::{DnsCluster, nodes};
     use super::compare::Comparison;
+    use super::deployments;
     use super::differences::ROWS;
     use super::servers::{Servers, usual};
     use super::zonal;
@@ -122,6 +125,8 @@ mod alone {
             "these differences do not occur any more: {unseen:?}"
         );
         let counts = zonal::compare(&servers, &zonal);
+        println!("{counts:?} after {:.1} s", begin.elapsed().as_secs_f64());
+        let counts = deployments::compare(&servers, &random, &zonal);
         println!("{counts:?} after {:.1} s", begin.elapsed().as_secs_f64());
         runtime.block_on(server.empty());
     }

@@ -38,7 +38,7 @@ impl Servers {
         let kubeconfig = variable("KUBECONFIG");
         let options = ["--kubeconfig", &kubeconfig, "--upstream", &upstream];
         Self {
-            coredns: CoreDns::start(&kubeconfig, &upstream),
+            coredns: CoreDns::with_zones(&kubeconfig, &upstream),
             ours: Program::start(folder, &options),
         }
     }
@@ -130,21 +130,16 @@ fn ask_some(socket: &UdpSocket, questions: &[Message]) -> Vec<Message> {
     answers.into_iter().flatten().collect()
 }
 
-struct CoreDns {
+pub(crate) struct CoreDns {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl CoreDns {
     /// Starts it as kubeadm configures it, but with the zones of `zonal` and without a cache.
-    fn start(kubeconfig: &str, upstream: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let address = free_address();
-        let configuration = format!(
-            ".:{port} {{
-    bind 127.0.0.1
-    errors
-    kubernetes cluster.local in-addr.arpa ip6.arpa {{
+    fn with_zones(kubeconfig: &str, upstream: &str) -> Self {
+        let plugins = format!(
+            "kubernetes cluster.local in-addr.arpa ip6.arpa {{
         kubeconfig {kubeconfig}
         pods insecure
         fallthrough in-addr.arpa ip6.arpa
@@ -152,16 +147,24 @@ impl CoreDns {
         zonal
     }}
     forward . {upstream}
-    loadbalance
-}}
-",
-            port = address.port()
+    loadbalance"
         );
+        Self::start(".", &plugins, &[])
+    }
+
+    /// Starts it with these plugins for the names of `zone`, and with these environment variables.
+    pub(crate) fn start(zone: &str, plugins: &str, variables: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let address = free_address();
+        let port = address.port();
+        let configuration =
+            format!("{zone}:{port} {{\n    bind 127.0.0.1\n    errors\n    {plugins}\n}}\n");
         let path = folder.path().join("Corefile");
         std::fs::write(&path, configuration).unwrap();
         let child = Command::new(variable("COREDNS_PROGRAM"))
             .arg("-conf")
             .arg(&path)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()

@@ -12,7 +12,7 @@ use super::servers::{Servers, usual};
 use crate::client::over_udp;
 
 /// The policies of the Services of a cluster: the second one is a `TopologyPolicy`, the last one permits only the zone.
-const DIRECTIVES: [&str; 3] = ["prefer", "prefer", "pin"];
+pub(crate) const DIRECTIVES: [&str; 3] = ["prefer", "prefer", "pin"];
 
 /// Answers to a client come in turns, of which some are compared.
 const TURNS: usize = 3;
@@ -27,7 +27,7 @@ pub(crate) struct Counts {
 }
 
 /// The answer without the name in question, which differs.
-type ZoneAnswer = (ResponseCode, BTreeSet<String>, BTreeSet<String>);
+pub(crate) type ZoneAnswer = (ResponseCode, BTreeSet<String>, BTreeSet<String>);
 
 /// A pod on the Node `nN`.
 pub(crate) fn client(node: usize) -> Ipv4Addr {
@@ -77,14 +77,14 @@ pub(crate) fn compare(servers: &Servers, clusters: &[DnsCluster]) -> Counts {
     counts
 }
 
-fn answer(message: &Message, name: &str) -> ZoneAnswer {
+pub(crate) fn answer(message: &Message, name: &str) -> ZoneAnswer {
     let reply = Reply::of(message);
     let answers = reply.answers.iter();
     let answers = answers.map(|record| record.strip_prefix(name).unwrap().to_owned());
     (reply.code, answers.collect(), reply.additionals)
 }
 
-fn answer_without_data() -> ZoneAnswer {
+pub(crate) fn answer_without_data() -> ZoneAnswer {
     (ResponseCode::NoError, BTreeSet::new(), BTreeSet::new())
 }
 
