@@ -87,15 +87,19 @@ fn parse(text: &str) -> Result<Vec<(usize, IpAddr)>, LineError> {
         let mut words = text.split_whitespace();
         if words.next() == Some("nameserver") {
             let word = words.next().unwrap_or_default();
-            let address = address(word).map_err(|message| LineError { line, message })?;
+            let address = word.parse().ok().ok_or_else(|| LineError {
+                line,
+                message: address_error(word),
+            })?;
             servers.push((line, address));
         }
     }
     Ok(servers)
 }
 
-fn address(word: &str) -> Result<IpAddr, String> {
-    word.parse().map_err(|_| match word.split_once('%') {
+/// What is wrong with a word that is no address, and what to write.
+fn address_error(word: &str) -> String {
+    match word.split_once('%') {
         Some((_, interface)) => format!(
             "nameserver {word} is reached through the interface {interface} only, which is not supported; write --upstream with another server"
         ),
@@ -105,7 +109,7 @@ fn address(word: &str) -> Result<IpAddr, String> {
         None => format!(
             "nameserver {word} is no address; write one without a port, such as `nameserver 192.0.2.53`"
         ),
-    })
+    }
 }
 
 #[cfg(test)]

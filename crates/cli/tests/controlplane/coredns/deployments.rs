@@ -1,6 +1,7 @@
-//! The lines of `docs/dns.md` for the Corefiles of NodeLocal `DNSCache` and of `CoreDNS`.
+//! The lines of `docs/dns.md` for the Corefiles of `NodeLocal DNSCache` and of `CoreDNS`.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
@@ -12,6 +13,7 @@ use super::servers::{CoreDns, Servers, usual};
 use super::zonal::{self, DIRECTIVES};
 use crate::client::{N1, over_udp};
 use crate::kubectl::variable;
+use crate::program::Program;
 
 const DOCUMENT: &str = include_str!("../../../../../docs/dns.md");
 
@@ -24,9 +26,9 @@ const RANDOM: usize = 5;
 /// How many answers were compared.
 #[derive(Debug, Default)]
 pub(crate) struct DeploymentCounts {
-    /// Through NodeLocal `DNSCache`, by the response code.
+    /// Through `NodeLocal DNSCache`, by the response code.
     forwarded: BTreeMap<String, usize>,
-    /// Of these, those from the server behind ours, which had stopped.
+    /// Those of the server behind ours, which cannot answer.
     failed_over: usize,
     /// Through the rules of `CoreDNS`: those with all endpoints and with some.
     rewritten: [usize; 2],
@@ -45,11 +47,8 @@ pub(crate) fn compare(
     zonal: &[DnsCluster],
 ) -> DeploymentCounts {
     let mut counts = DeploymentCounts::default();
-    forwarded(
-        servers,
-        random.iter().take(RANDOM).chain(zonal),
-        &mut counts,
-    );
+    let some: Vec<_> = random.iter().take(RANDOM).chain(zonal).collect();
+    forwarded(servers, &some, &mut counts);
     failed_over(servers, zonal, &mut counts);
     rewritten(servers, zonal, &mut counts);
     let DeploymentCounts {
@@ -62,8 +61,8 @@ pub(crate) fn compare(
     counts
 }
 
-/// `CoreDNS` with the lines for NodeLocal `DNSCache`, which asks these two servers.
-fn node_local(first: impl ToString, second: impl ToString) -> CoreDns {
+/// `CoreDNS` with the lines for `NodeLocal DNSCache`, which asks these two servers.
+fn node_local(first: SocketAddr, second: SocketAddr) -> CoreDns {
     let lines = lines_below("### B. ");
     for address in ["127.0.0.1:5353", "10.96.0.10"] {
         assert_eq!(lines.matches(address).count(), 1, "{lines}");
@@ -73,12 +72,8 @@ fn node_local(first: impl ToString, second: impl ToString) -> CoreDns {
     CoreDns::start("cluster.local", &lines, &[])
 }
 
-/// Answers through NodeLocal `DNSCache` are those of our server to a client on its node.
-fn forwarded<'c>(
-    servers: &Servers,
-    clusters: impl Iterator<Item = &'c DnsCluster>,
-    counts: &mut DeploymentCounts,
-) {
+/// Answers through `NodeLocal DNSCache` are those of our server to a client on its node.
+fn forwarded(servers: &Servers, clusters: &[&DnsCluster], counts: &mut DeploymentCounts) {
     let cache = node_local(servers.ours(), servers.theirs());
     for cluster in clusters {
         for question in questions(cluster).into_iter().filter(is_forwarded) {
@@ -92,7 +87,7 @@ fn forwarded<'c>(
     }
 }
 
-/// Whether NodeLocal `DNSCache` asks our server. Replies that may not fit are left out: `CoreDNS` encodes them again, and
+/// Whether `NodeLocal DNSCache` asks our server. Replies that may not fit are left out: `CoreDNS` encodes them again, and
 /// may cut them at another record.
 fn is_forwarded(question: &Question) -> bool {
     let name = question.name.to_lowercase();
@@ -100,9 +95,22 @@ fn is_forwarded(question: &Question) -> bool {
     name.ends_with("cluster.local.") && !is_large
 }
 
-/// Where our server does not run, the answers are those of `CoreDNS`.
+/// Where our server does not run, or has not read the cluster, the answers are those of `CoreDNS`.
 fn failed_over(servers: &Servers, clusters: &[DnsCluster], counts: &mut DeploymentCounts) {
-    let cache = node_local("127.0.0.1:1", servers.theirs());
+    let absent = SocketAddr::from(([127, 0, 0, 1], 1));
+    let unread = Program::in_folder(tempfile::tempdir().unwrap(), &[]);
+    for first in [absent, unread.address] {
+        failed_over_from(first, servers, clusters, counts);
+    }
+}
+
+fn failed_over_from(
+    first: SocketAddr,
+    servers: &Servers,
+    clusters: &[DnsCluster],
+    counts: &mut DeploymentCounts,
+) {
+    let cache = node_local(first, servers.theirs());
     for cluster in clusters {
         for service in &cluster.services {
             let name = format!("{}.{}.svc.cluster.local.", service.name, cluster.namespace);
