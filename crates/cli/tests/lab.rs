@@ -12,6 +12,8 @@ mod alone;
 mod announcer;
 #[path = "lab/cluster.rs"]
 mod cluster;
+#[path = "lab/cluster_dns.rs"]
+mod cluster_dns;
 #[path = "lab/document.rs"]
 mod document;
 #[path = "lab/installed.rs"]

@@ -4,6 +4,7 @@
 mod bench;
 mod child;
 mod demo;
+mod dns;
 mod load;
 mod lookup;
 mod output;
@@ -38,6 +39,8 @@ enum GuestCommand {
     Pause,
     /// Connect repeatedly and count which servers answer, as a client.
     Load(load::Args),
+    /// Ask a DNS server at a constant rate, and report how long answers were missing.
+    Dns(dns::Args),
     /// Measure what the agent costs on this kernel.
     Bench(bench::Args),
     /// Run test binaries, each test as a process in its own namespaces.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         GuestCommand::Serve(args) => serve::run(&args),
         GuestCommand::Pause => pause(),
         GuestCommand::Load(args) => load::run(&args),
+        GuestCommand::Dns(args) => dns::run(&args),
         GuestCommand::Bench(args) => bench::run(&args),
         GuestCommand::Suite(args) => suite::run(&args),
     };

@@ -27,10 +27,10 @@ use anyhow::bail;
 use crate::controlplane::Version;
 use crate::controlplane::folder::VARIABLE as CONTROLPLANE_FOLDER;
 use crate::controlplane::suite::{self, Suite};
-use crate::metallb;
 use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
+use crate::{e2e, metallb};
 use folder::Folder;
 use network::Network;
 pub use network::OUTSIDE;
@@ -220,15 +220,21 @@ impl RunningLab {
 /// The module of the tests that need `MetalLB`, which takes minutes to build.
 const ANNOUNCER_TESTS: &str = "announcer";
 
+/// The module of the tests that need `CoreDNS`.
+const DNS_TESTS: &str = "cluster_dns";
+
 fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
     let needs_metallb = suite.has_module(ANNOUNCER_TESTS);
     let more_images = folder.more_images();
-    let images = if needs_metallb {
-        metallb::write_images(&more_images)?
-    } else {
-        Vec::new()
-    };
+    let needs_dns = suite.has_module(DNS_TESTS);
+    let mut images = Vec::new();
+    if needs_metallb {
+        images.extend(metallb::write_images(&more_images)?);
+    }
+    if needs_dns {
+        images.push(e2e::write_dns_image(&more_images)?);
+    }
     let plan = LabPlan {
         images: &images,
         ..LabPlan::of_test(version)
@@ -245,10 +251,15 @@ fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result
         ("LAB_XTASK", std::env::current_exe()?.into()),
         ("LAB_BUSYBOX", busybox.into()),
     ];
-    if needs_metallb {
+    if !images.is_empty() {
         // The nodes have them.
         fs::remove_dir_all(more_images)?;
+    }
+    if needs_metallb {
         environment.push(("LAB_METALLB", metallb::manifest()?.into()));
+    }
+    if needs_dns {
+        environment.push(("LAB_DNS_IMAGE", e2e::DNS_IMAGE.into()));
     }
     // The nodes are emulated.
     let passed = suite.run(2, &environment);

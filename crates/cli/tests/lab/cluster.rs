@@ -138,9 +138,14 @@ pub(crate) fn wait_until_served(address: &str) {
     }
 }
 
-/// The weights of a virtual server's real servers in the kernel of `node`, by address.
+/// The weights of a TCP virtual server's real servers in the kernel of `node`, by address.
 pub(crate) fn weights_of(node: &str, address: &str) -> BTreeMap<String, u32> {
-    let held = on_node(node, &format!("ipvsadm -Ln -t {address} 2>&1 || true"));
+    real_servers(node, &format!("-t {address}"))
+}
+
+/// The weights of the real servers of any virtual server, as `ipvsadm` names it: `-u 10.96.0.10:53`.
+pub(crate) fn real_servers(node: &str, server: &str) -> BTreeMap<String, u32> {
+    let held = on_node(node, &format!("ipvsadm -Ln {server} 2>&1 || true"));
     let real = |line: &str| {
         let mut words = line.trim().strip_prefix("-> ")?.split_whitespace();
         Some((words.next()?.to_owned(), words.nth(1)?.parse().ok()?))
