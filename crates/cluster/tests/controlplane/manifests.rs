@@ -264,7 +264,7 @@ fn dns_servers_are_endpoints_of_cluster_dns_without_privileges() {
     ] {
         assert!(servers.contains(words), "{words}: {servers}");
     }
-    for words in ["add:", "hostNetwork", "hostPath", "privileged"] {
+    for words in ["add:", "hostNetwork", "hostPath", "privileged: true"] {
         assert!(!servers.contains(words), "{words}: {servers}");
     }
     let all = ok(&["kustomize", &repository(folder)]);
