@@ -43,7 +43,7 @@ use crate::{AllowLists, ServiceSelection};
 use crd::MAP;
 use object_tree::Node;
 
-pub use label_keys::refused_label;
+pub use label_keys::{annotation_labels, refused_label};
 pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;
 

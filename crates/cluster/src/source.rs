@@ -44,7 +44,7 @@ pub(crate) use parse::{ObjectState, fingerprint};
 use place::SourcePath;
 use text::Text;
 
-pub use crate::convert::refused_label;
+pub use crate::convert::{annotation_labels, refused_label};
 pub use annotations::annotations;
 pub use leaves::{Leaf, leaves};
 pub use watch::{Watch, watch};

@@ -7,6 +7,8 @@ use clap::Parser;
 use telemetry::log::LogFormat;
 use topology_core::policy::LevelKey;
 
+use crate::state::StateOptions;
+
 /// Writes what agents share: the map of Nodes, and the status of policies and drains. Agents keep
 /// working without it.
 #[derive(Debug, Clone, Parser)]
@@ -21,10 +23,14 @@ pub struct Args {
     /// The name of this replica, which must be unique.
     #[arg(long, env = "POD_NAME")]
     pub name: Option<String>,
-    /// Labels of Nodes that the map holds besides those that policies and drains use, such as those
-    /// that annotations of Services use.
+    /// Labels of Nodes that the map holds even before a policy, a drain or an annotation of a
+    /// Service uses them.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = label_key)]
     pub label_keys: Vec<String>,
+    /// Node labels that Service annotations may use besides zone, region and capacity, as for the
+    /// agents; default: any.
+    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = label_key)]
+    pub annotation_label_keys: Option<Vec<String>>,
     /// Write Topology Aware Hints on the endpoints of Services without a selector, for which
     /// Kubernetes writes no hints.
     #[arg(long)]
@@ -35,6 +41,18 @@ pub struct Args {
     /// The format of log lines.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+impl Args {
+    pub fn state_options(&self) -> StateOptions {
+        let allowed = self.annotation_label_keys.as_ref();
+        StateOptions {
+            label_keys: self.label_keys.iter().cloned().collect(),
+            annotation_label_keys: allowed
+                .map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
+            writes_hints: self.write_hints,
+        }
+    }
 }
 
 fn bind_address(text: &str) -> Result<SocketAddr, String> {

@@ -23,7 +23,7 @@ use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::state::{Collection, News, State, WriteKind};
-use follow::{Update, follow};
+use follow::{Update, follow, resource};
 use names::CONFIRM;
 use write_event::write_event;
 
@@ -55,17 +55,18 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
     let event_recorder = EventRecorder::new(&identity.me);
     let mut followed = Collection::ALWAYS.to_vec();
     if args.write_hints {
-        followed.extend(Collection::FOR_HINTS);
+        followed.push(Collection::Slices);
     }
     let mut election = ElectionThread::start(access, connection.clone(), identity, lead)?;
     let working = Loop {
         connection: connection.clone(),
-        state: State::new(args.label_keys.iter().cloned()),
+        state: State::new(args.state_options()),
         budget: Budget::new(Duration::ZERO),
         event_recorder,
         epoch: Instant::now(),
         unlisted: followed.iter().copied().collect(),
         followed,
+        write_hints: args.write_hints,
         leads,
         ready: ready.clone(),
         metrics: metrics.clone(),
@@ -130,6 +131,7 @@ struct Loop {
     event_recorder: EventRecorder,
     epoch: Instant,
     followed: Vec<Collection>,
+    write_hints: bool,
     /// Collections whose first list is not complete.
     unlisted: BTreeSet<Collection>,
     leads: watch::Receiver<Option<Instant>>,
@@ -151,7 +153,9 @@ impl Loop {
         let mut tasks = tokio::task::JoinSet::new();
         for collection in self.followed.clone() {
             let connection = self.connection.clone();
-            tasks.spawn(follow(connection, collection, CONFIRM, sender.clone()));
+            let resource = resource(collection, self.write_hints);
+            let sender = sender.clone();
+            tasks.spawn(follow(connection, collection, resource, CONFIRM, sender));
         }
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +183,7 @@ impl Loop {
         }
     }
 
-    /// Whether the initial lists of all collections but those for hints are complete.
+    /// Whether the initial lists of all collections but slices are complete.
     fn is_informed(&self) -> bool {
         let needed = |collection: &Collection| Collection::ALWAYS.contains(collection);
         !self.unlisted.iter().any(needed)
@@ -202,13 +206,23 @@ impl Loop {
                     self.dirty |= self.state.delete(collection, gone);
                 }
                 self.state.listed(collection);
-                self.dirty |= self.unlisted.remove(&collection);
-                if self.is_informed() && !self.ready.is() {
-                    tracing::info!("initial lists are complete");
-                    self.ready.set();
+                self.has_listed(collection);
+            }
+            Update::Failed(collection) => {
+                self.metrics.trouble();
+                // Without Services the map lacks only the labels of their annotations.
+                if collection == Collection::Services {
+                    self.has_listed(collection);
                 }
             }
-            Update::Failed => self.metrics.trouble(),
+        }
+    }
+
+    fn has_listed(&mut self, collection: Collection) {
+        self.dirty |= self.unlisted.remove(&collection);
+        if self.is_informed() && !self.ready.is() {
+            tracing::info!("initial lists are complete");
+            self.ready.set();
         }
     }
 
@@ -226,7 +240,7 @@ impl Loop {
             self.look(now);
         }
         self.write_events().await;
-        if self.dirty || self.state.waits() {
+        if self.dirty || self.state.waits(Timestamp::now().as_millisecond()) {
             self.write().await;
         }
     }

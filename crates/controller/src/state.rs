@@ -3,12 +3,14 @@
 //! A write is the difference between the desired and the observed object. So nothing is written
 //! twice, and a second or restarted controller has nothing to write.
 
+mod annotation_labels;
 mod collection;
 mod condition;
 mod drain;
 mod hints;
 mod levels;
 mod map;
+mod map_keys;
 mod node_labels;
 mod nodes;
 mod observed;
@@ -22,6 +24,7 @@ mod value;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crd::topology_agent::AgentStatus;
 use serde_json::Value;
@@ -29,9 +32,11 @@ use topology_core::hints::Zones;
 
 use crate::event_recorder::{Key, ServiceFallback};
 
+use annotation_labels::AnnotationLabels;
 pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
+use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
 use value::put;
@@ -49,17 +54,31 @@ pub struct State {
     /// Whether time alone may change the status of a policy.
     waits: bool,
     left_out: BTreeMap<String, String>,
+    map_keys: MapKeys,
+    writes_hints: bool,
     hints: Hints,
 }
 
+/// What the command line chooses.
+#[derive(Debug, Clone, Default)]
+pub struct StateOptions {
+    /// Labels that the map holds even if nothing uses them.
+    pub label_keys: BTreeSet<String>,
+    /// The labels that annotations may use besides those of every map; `None` allows all.
+    pub annotation_label_keys: Option<BTreeSet<Arc<str>>>,
+    pub writes_hints: bool,
+}
+
 impl State {
-    /// An empty state. The map always holds the labels `keys`.
-    pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
+    /// An empty state.
+    pub fn new(options: StateOptions) -> Self {
         Self {
             observed: Observed {
-                extra_keys: keys.into_iter().collect(),
+                extra_keys: options.label_keys,
+                annotations: AnnotationLabels::new(options.annotation_label_keys),
                 ..Observed::default()
             },
+            writes_hints: options.writes_hints,
             ..Self::default()
         }
     }
@@ -67,9 +86,6 @@ impl State {
     /// Records an object that was added or changed. Returns whether the writes may differ.
     pub fn apply(&mut self, collection: Collection, mut object: Value) -> bool {
         let name = value::name(&object);
-        if Collection::FOR_HINTS.contains(&collection) {
-            return self.hints.apply(collection, &object);
-        }
         // Objects in a list may have no kind.
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
@@ -83,7 +99,12 @@ impl State {
             | Collection::Policies
             | Collection::Drains
             | Collection::Maps => self.written(collection, name, object),
-            Collection::Services | Collection::Slices => false,
+            Collection::Services => {
+                let uses_other_labels = self.observed.annotations.apply(&object);
+                let needs_hints = self.writes_hints && self.hints.apply(collection, &object);
+                uses_other_labels || needs_hints
+            }
+            Collection::Slices => self.hints.apply(collection, &object),
         }
     }
 
@@ -156,7 +177,12 @@ impl State {
         match collection {
             Collection::Nodes => self.node_is(name.1.clone(), None),
             Collection::Agents => self.reported(&name.1, None, None),
-            Collection::Services | Collection::Slices => self.hints.delete(collection, name),
+            Collection::Services => {
+                let used_labels = self.observed.annotations.delete(name);
+                let had_hints = self.hints.delete(collection, name);
+                used_labels || had_hints
+            }
+            Collection::Slices => self.hints.delete(collection, name),
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
@@ -178,6 +204,7 @@ impl State {
         match collection {
             Collection::Nodes => self.observed.nodes.keys().map(global).collect(),
             Collection::Agents => self.observed.reports.nodes().map(global).collect(),
+            Collection::Services if !self.writes_hints => self.observed.annotations.names(),
             Collection::Services | Collection::Slices => self.hints.names(collection),
             Collection::ClusterPolicies
             | Collection::Policies
@@ -191,6 +218,7 @@ impl State {
     }
 
     pub fn listed(&mut self, collection: Collection) {
+        self.observed.annotations.is_listed |= collection == Collection::Services;
         if Collection::FOR_HINTS.contains(&collection) {
             self.hints.listed(collection);
         }
@@ -208,8 +236,10 @@ impl State {
         news
     }
 
-    /// Forgets which hints this replica wrote, because another replica may have written since.
+    /// Forgets the hints and the labels of the map that this replica wrote, because another replica
+    /// may have written since.
     pub fn forget(&mut self) {
+        self.map_keys = MapKeys::default();
         self.hints.forget();
     }
 
@@ -234,10 +264,12 @@ impl State {
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
 
-    /// Whether time alone may change a status: of a drain, or of a policy that nodes may not have
-    /// reported yet.
-    pub fn waits(&self) -> bool {
-        self.waits || self.observed.of(Collection::Drains).next().is_some()
+    /// Whether time alone may change the labels of the map, or a status: of a drain, or of a policy
+    /// that nodes may not have reported yet.
+    pub fn waits(&self, now: i64) -> bool {
+        self.waits
+            || self.map_keys.is_due(now)
+            || self.observed.of(Collection::Drains).next().is_some()
     }
 
     /// Nodes that the last [`State::plan`] left out of the map, and why.
@@ -257,10 +289,11 @@ impl State {
     /// Returns the writes; `now`: milliseconds since 1970. Hints are those of [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
+        let keys = self.map_keys.choose(&self.observed, now);
         let map::Plan {
             mut writes,
             left_out,
-        } = map::plan(&self.observed);
+        } = map::plan(&self.observed, &keys);
         let mut waits = false;
         for ((collection, name), validated) in &self.observed.policies {
             let known = self.observed.generations.get(&(*collection, name.clone()));

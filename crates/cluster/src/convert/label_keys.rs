@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use topology_core::model::{Faults, Service};
-use topology_core::policy::{LevelKey, Mode, PREFIX, Policy, PolicySource};
+use topology_core::policy::{self, AnnotationChoice, LevelKey, Mode, PREFIX, Policy, PolicySource};
 
 use super::report::Report;
 use crate::intern::Interner;
@@ -26,6 +26,34 @@ fn may_use(allowed: &BTreeSet<Arc<str>>, label: &str) -> bool {
     REQUIRED_KEYS.contains(&label) || allowed.contains(label)
 }
 
+/// The labels, besides [`REQUIRED_KEYS`], that the annotations of a Service use. Returns `None` if the
+/// last valid version stays in use, because the levels of a hard policy cannot be read.
+pub fn annotation_labels<'a>(
+    annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    allowed: Option<&BTreeSet<Arc<str>>>,
+) -> Option<BTreeSet<Arc<str>>> {
+    let reading = policy::read_annotations(annotations);
+    if reading.boundary_unread {
+        return None;
+    }
+    let Some(AnnotationChoice::Policy(asked)) = reading.asked else {
+        return Some(BTreeSet::new());
+    };
+    let used = match allowed {
+        Some(allowed) => allowed_part(&asked, allowed),
+        None => (*asked).clone(),
+    };
+    if used != *asked && is_unread_boundary(&used) {
+        return None;
+    }
+    let labels = used.label_keys().cloned();
+    Some(
+        labels
+            .filter(|label| !REQUIRED_KEYS.contains(&&**label))
+            .collect(),
+    )
+}
+
 /// Removes the parts of an annotation's policy that use a label which is not in `allowed`.
 pub(super) fn restrict(
     service: &mut Service,
@@ -37,39 +65,55 @@ pub(super) fn restrict(
     let Some(policy) = service.policy.clone() else {
         return;
     };
-    let is_refused = |key: &LevelKey| {
-        let label = key.label();
-        label.is_some_and(|label| !may_use(allowed, label))
-    };
-    let mut left = (*policy).clone();
-    left.avoid.retain(|avoid| !is_refused(&avoid.key));
     let mut avoided = policy.avoid.iter().map(|avoid| &avoid.key);
-    if let Some(key) = avoided.find(|key| is_refused(key)) {
+    if let Some(key) = avoided.find(|key| is_refused(allowed, key)) {
         warn(root, &["avoid"], key, "it is not avoided", report);
     }
-    let mut levels = policy.levels.iter().map(|level| &level.key);
-    let level = levels.find(|key| is_refused(key));
-    // Levels from `topologyKeys` are not limited.
-    let level = level.filter(|_| policy.source == PolicySource::Annotation);
-    if let Some(key) = level {
+    if let Some(key) = refused_level(&policy, allowed) {
         let consequence = if policy.is_bounded() {
             KEPT
         } else {
             "the levels are not used, and the next source decides"
         };
         warn(root, &["weights", "keys"], key, consequence, report);
-        left = without_levels(left);
     }
+    let left = allowed_part(&policy, allowed);
     if left == *policy {
         return;
     }
-    if left.levels.is_empty() && left.mode == Mode::Hard {
+    if is_unread_boundary(&left) {
         service.faults = Faults::Boundary;
     } else if service.faults == Faults::None {
         service.faults = Faults::Some;
     }
     let adds_nothing = left.adds && left.avoid.is_empty() && left.scheduler.is_none();
     service.policy = (!adds_nothing).then(|| interner.policy(left));
+}
+
+fn is_refused(allowed: &BTreeSet<Arc<str>>, key: &LevelKey) -> bool {
+    key.label().is_some_and(|label| !may_use(allowed, label))
+}
+
+/// Levels from `topologyKeys` are not limited.
+fn refused_level<'p>(policy: &'p Policy, allowed: &BTreeSet<Arc<str>>) -> Option<&'p LevelKey> {
+    let mut levels = policy.levels.iter().map(|level| &level.key);
+    let level = levels.find(|key| is_refused(allowed, key));
+    level.filter(|_| policy.source == PolicySource::Annotation)
+}
+
+/// The part of a policy that annotations may use.
+fn allowed_part(policy: &Policy, allowed: &BTreeSet<Arc<str>>) -> Policy {
+    let mut left = policy.clone();
+    left.avoid.retain(|avoid| !is_refused(allowed, &avoid.key));
+    match refused_level(policy, allowed) {
+        Some(_) => without_levels(left),
+        None => left,
+    }
+}
+
+/// Whether this is the rest of a hard policy whose levels cannot be used.
+fn is_unread_boundary(left: &Policy) -> bool {
+    left.levels.is_empty() && left.mode == Mode::Hard
 }
 
 /// A policy without its levels. A hard policy stays hard and matches no endpoint; another policy
@@ -107,11 +151,15 @@ fn warn(root: &Field<'_>, names: &[&str], key: &LevelKey, consequence: &str, rep
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     use topology_core::model::{Faults, Service};
+    use topology_core::policy::PREFIX;
 
+    use super::annotation_labels;
     use crate::AllowLists;
     use crate::source::{Options, read_text};
+    use crd::REQUIRED_KEYS;
 
     /// The Service, and the warnings, where annotations may use `example.com/rack`.
     fn read(annotations: &[(&str, &str)]) -> (Service, Vec<String>) {
@@ -204,6 +252,54 @@ mod tests {
                 "{annotations:?}"
             );
         }
+    }
+
+    /// The labels of the converted Service, or `None` if its last valid version stays in use.
+    fn labels_of_service(annotations: &[(&str, &str)]) -> Option<BTreeSet<Arc<str>>> {
+        let (service, _) = read(annotations);
+        let labels = service.policy.iter().flat_map(|policy| policy.label_keys());
+        let labels = labels.filter(|label| !REQUIRED_KEYS.contains(&&***label));
+        (service.faults != Faults::Boundary).then(|| labels.cloned().collect())
+    }
+
+    #[test]
+    fn the_labels_of_annotations_are_those_of_the_converted_service() {
+        let allowed = BTreeSet::from(["example.com/rack".into()]);
+        for annotations in [
+            &[][..],
+            &[("keys", "zone,region")],
+            &[("keys", "example.com/rack,zone")],
+            &[("weights", "example.com/rack=90,*=10")],
+            &[("avoid", "example.com/rack")],
+            &[
+                ("avoid", "example.com/rack,example.com/x"),
+                ("keys", "zone,*"),
+            ],
+            &[("keys", "example.com/rack,example.com/x,*")],
+            &[("keys", "example.com/rack,example.com/x")],
+            &[("keys", "not a label")],
+            &[("keys", "example.com/rack,*"), ("slow-start", "never")],
+            &[("policy", "near")],
+            &[("policy", "not a name!")],
+        ] {
+            let full: Vec<(String, &str)> = annotations
+                .iter()
+                .map(|(name, text)| (format!("{PREFIX}{name}"), *text))
+                .collect();
+            let texts = || full.iter().map(|(key, text)| (&**key, Some(*text)));
+            let limited = annotation_labels(texts(), Some(&allowed));
+            assert_eq!(limited, labels_of_service(annotations), "{annotations:?}");
+            let labels = annotation_labels(texts(), None);
+            let missing = limited.is_some() && labels.is_none();
+            assert!(!missing, "{annotations:?}");
+        }
+        let any = annotation_labels(
+            [("topology.ipvs-topo.io/keys", Some("example.com/x,zone,*"))],
+            None,
+        );
+        assert_eq!(any, Some(BTreeSet::from(["example.com/x".into()])));
+        let other = annotation_labels([("example.com/keys", Some("example.com/x,*"))], None);
+        assert_eq!(other, Some(BTreeSet::new()));
     }
 
     #[test]

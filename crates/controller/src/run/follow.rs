@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube_io::Connection;
-use kube_io::list_watch::{Resource, Watcher, WatcherChange};
+use kube_io::list_watch::{Format, Resource, Watcher, WatcherChange};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -23,7 +23,7 @@ pub(super) enum Update {
     /// A list is complete; the names of all objects.
     Listed(Collection, BTreeSet<Name>),
     /// A request failed and is retried.
-    Failed,
+    Failed(Collection),
 }
 
 /// Follows until the receiver is dropped. If a list of Nodes does not have more than half of the
@@ -31,12 +31,14 @@ pub(super) enum Update {
 pub(super) async fn follow(
     connection: Connection,
     collection: Collection,
+    resource: Resource,
     confirm: Duration,
     updates: mpsc::Sender<Update>,
 ) {
     let mut follower = CollectionFollower {
-        source: source(&connection, collection),
+        source: Watcher::new(connection.clone(), resource),
         connection,
+        resource,
         collection,
         names: (collection == Collection::Nodes).then(|| Names::new(confirm)),
         listed: None,
@@ -54,18 +56,25 @@ pub(super) async fn follow(
     }
 }
 
-fn source(connection: &Connection, collection: Collection) -> Watcher<Value> {
-    let resource = Resource {
+/// The resource of a collection. Hints need whole Services, and the map only their annotations.
+pub(super) fn resource(collection: Collection, write_hints: bool) -> Resource {
+    let is_whole = write_hints || collection != Collection::Services;
+    Resource {
         selector: collection.selector(),
         page_size: 200,
         optional: true,
+        format: if is_whole {
+            Format::Json
+        } else {
+            Format::JsonMetadata
+        },
         ..Resource::new(collection.all())
-    };
-    Watcher::new(connection.clone(), resource)
+    }
 }
 
 struct CollectionFollower {
     connection: Connection,
+    resource: Resource,
     collection: Collection,
     source: Watcher<Value>,
     /// The known names; `None` for other collections than Nodes.
@@ -86,7 +95,7 @@ impl CollectionFollower {
             if let Ok(change) = timeout_at(until, self.source.next()).await {
                 return change;
             }
-            self.source = source(&self.connection, self.collection);
+            self.source = Watcher::new(self.connection.clone(), self.resource);
             self.names.iter_mut().for_each(Names::begins_again);
         }
     }
@@ -118,7 +127,7 @@ impl CollectionFollower {
             }
             WatcherChange::Trouble(error) => {
                 self.log.failed(&error);
-                return Some(Update::Failed);
+                return Some(Update::Failed(self.collection));
             }
         };
         self.has_failed = false;

@@ -17,15 +17,17 @@ pub enum Collection {
 }
 
 impl Collection {
-    pub const ALWAYS: [Self; 6] = [
+    /// The collections that are always followed.
+    pub const ALWAYS: [Self; 7] = [
         Self::Nodes,
         Self::ClusterPolicies,
         Self::Policies,
         Self::Drains,
         Self::Agents,
         Self::Maps,
+        Self::Services,
     ];
-    /// The collections that are followed with `--write-hints`.
+    /// The collections that hints depend on.
     pub const FOR_HINTS: [Self; 2] = [Self::Services, Self::Slices];
 
     pub const fn resource(self) -> &'static str {
@@ -77,13 +79,10 @@ impl Collection {
         }
     }
 
-    /// The label selector, percent-encoded. Selects Services and slices that node proxies serve,
-    /// without the slices of `endpointslice-controller.k8s.io`.
+    /// The label selector, percent-encoded. Selects slices that node proxies serve, without those of
+    /// `endpointslice-controller.k8s.io`.
     pub const fn selector(self) -> &'static str {
         match self {
-            Self::Services => {
-                "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless"
-            }
             Self::Slices => {
                 "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless%2C\
                  endpointslice.kubernetes.io%2Fmanaged-by%21%3Dendpointslice-controller.k8s.io"
@@ -93,7 +92,8 @@ impl Collection {
             | Self::Policies
             | Self::Drains
             | Self::Agents
-            | Self::Maps => "",
+            | Self::Maps
+            | Self::Services => "",
         }
     }
 

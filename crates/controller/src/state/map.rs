@@ -5,15 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec, NODES_PER_SHARD,
-    REQUIRED_KEYS, VERSION, map_node_fault,
+    GROUP, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec, NODES_PER_SHARD, VERSION,
+    map_node_fault,
 };
 use serde_json::{Map, json};
 
 use super::collection::Collection;
 use super::nodes::NodeInfo;
 use super::observed::Observed;
-use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
 use super::write::{Name, Write, WriteKind};
 
@@ -24,60 +23,14 @@ pub(super) struct Plan {
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-pub(super) fn plan(state: &Observed) -> Plan {
-    let keys = keys(state);
+/// Plans the shards with the labels `keys`.
+pub(super) fn plan(state: &Observed, keys: &[String]) -> Plan {
     let mut plan = Plan::default();
     for (number, nodes) in shards(state).iter().enumerate() {
-        let write = write(state, number, &keys, nodes, &mut plan.left_out);
+        let write = write(state, number, keys, nodes, &mut plan.left_out);
         plan.writes.extend(write);
     }
     plan
-}
-
-/// The keys of the labels in the map: those of policies, drains and the command line. If there are
-/// more than fit, keys of administrators come first. Then each namespace gets one key in turn, so
-/// that a namespace with many keys displaces only its own.
-fn keys(state: &Observed) -> Vec<String> {
-    let mut of_administrators: BTreeSet<String> = state.extra_keys.clone();
-    of_administrators.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
-    of_administrators.extend(state.drains.values().filter_map(ValidatedDrain::label));
-    let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (namespace, key) in used(state, Collection::Policies) {
-        namespaces.entry(namespace).or_default().insert(key);
-    }
-    let most = MAX_KEYS - REQUIRED_KEYS.len();
-    let mut chosen: BTreeSet<String> = of_administrators
-        .into_iter()
-        .filter(is_special)
-        .take(most)
-        .collect();
-    while chosen.len() < most && !namespaces.is_empty() {
-        for keys in namespaces.values_mut() {
-            // Skips keys that are chosen already, so that they do not use up a turn.
-            let mut remaining = std::iter::from_fn(|| keys.pop_first());
-            let next = remaining.find(|key| is_special(key) && !chosen.contains(key));
-            if chosen.len() < most {
-                chosen.extend(next);
-            }
-        }
-        namespaces.retain(|_, keys| !keys.is_empty());
-    }
-    let always = REQUIRED_KEYS.map(str::to_owned).into_iter();
-    always.chain(chosen).collect()
-}
-
-fn is_special(key: &String) -> bool {
-    !REQUIRED_KEYS.contains(&&**key)
-}
-
-/// The labels that the policies of a collection use, each with the namespace of the policy.
-fn used(state: &Observed, collection: Collection) -> impl Iterator<Item = (String, String)> {
-    let validated = state.policies.iter();
-    let validated = validated.filter(move |((of, _), _)| *of == collection);
-    validated.flat_map(|((_, (namespace, _)), validated)| {
-        let keys = validated.labels.iter();
-        keys.map(|key| (namespace.clone(), key.clone()))
-    })
 }
 
 /// Assigns the Nodes to shards.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::annotation_labels::AnnotationLabels;
 use super::collection::Collection;
 use super::node_labels::NodeLabels;
 use super::nodes::NodeInfo;
@@ -15,8 +16,9 @@ use super::write::Name;
 
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Keys of labels that the map holds besides those that policies and drains use.
+    /// Keys of labels that the map holds besides those in use.
     pub(super) extra_keys: BTreeSet<String>,
+    pub(super) annotations: AnnotationLabels,
     pub(super) nodes: BTreeMap<String, NodeInfo>,
     pub(super) labels: NodeLabels,
     pub(super) objects: BTreeMap<(Collection, Name), Value>,

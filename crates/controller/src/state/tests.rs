@@ -1,5 +1,7 @@
 //! The writes of a state, and that nothing is left to write afterwards.
 
+mod map_keys;
+
 use proptest::prelude::*;
 use serde_json::json;
 use topology_core::model::ObjectName;
@@ -24,6 +26,14 @@ fn node(name: &str, zone: &str, ready: bool) -> Value {
 
 fn policy(spec: &Value) -> Value {
     json!({ "metadata": { "name": "near", "generation": 2 }, "spec": spec })
+}
+
+/// A state whose map always has the label `example.com/row`.
+fn with_row() -> State {
+    State::new(StateOptions {
+        label_keys: BTreeSet::from(["example.com/row".to_owned()]),
+        ..StateOptions::default()
+    })
 }
 
 fn near() -> Value {
@@ -111,7 +121,7 @@ fn a_heartbeat_changes_nothing_and_a_label_changes_the_map() {
 
 #[test]
 fn the_map_holds_the_labels_that_policies_and_flags_use() {
-    let mut state = State::new(["example.com/row".to_owned()]);
+    let mut state = with_row();
     state.apply(Collection::Nodes, node("n1", "a", true));
     state.apply(Collection::ClusterPolicies, near());
     settle(&mut state, NOW);
@@ -130,7 +140,7 @@ fn the_map_holds_the_labels_that_policies_and_flags_use() {
 
 #[test]
 fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
-    let mut state = State::new(["example.com/row".to_owned()]);
+    let mut state = with_row();
     state.apply(Collection::Nodes, node("n1", "a", true));
     state.apply(Collection::ClusterPolicies, near());
     let policy = |namespace: &str, name: String, key: String| {
@@ -373,7 +383,7 @@ fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() 
     settle(&mut state, NOW);
     let pending = ["False", "Pending", "1 of 2 nodes use the policy; 2 report"];
     assert_eq!(programmed(&state), pending);
-    assert!(state.waits());
+    assert!(state.waits(NOW));
     settle(&mut state, NOW + 89_000);
     assert_eq!(programmed(&state), pending);
     settle(&mut state, NOW + 91_000);
@@ -383,7 +393,7 @@ fn a_node_that_does_not_report_a_policy_is_pending_first_and_then_not_counted() 
         "1 of 1 nodes use the policy; 2 report",
     ];
     assert_eq!(programmed(&state), reported);
-    assert!(!state.waits());
+    assert!(!state.waits(NOW));
 
     // The policy has a new generation: the node that reported the old one must report the new one.
     let mut edited = near();

@@ -74,6 +74,20 @@ metadata: {name: map-n2}
         }
     }
 
+    /// An annotation uses a label. The map still has it when the Service is deleted.
+    fn follows_the_labels_of_annotations() {
+        ok(&["create", "service", "clusterip", "annotated", "--tcp=80"]);
+        let keys = "topology.ipvs-topo.io/keys=pool,*";
+        ok(&["annotate", "service", "annotated", keys]);
+        becomes(
+            "tmap",
+            "shard-0",
+            "{.spec.nodes.map-n2.v}",
+            r#"["b","","","b1","map"]"#,
+        );
+        ok(&["delete", "service", "annotated"]);
+    }
+
     /// A kubelet reports two million processors: the other Nodes of its shard are still written.
     fn accepts_any_number_of_processors() {
         let huge = r#"{"status":{"allocatable":{"cpu":"2000001"}}}"#;
@@ -201,6 +215,7 @@ spec:
         eventually("a leader", || first.leads().then_some(()));
         let second = Controller::start(&kubeconfig, "second");
         writes_map_and_status();
+        follows_the_labels_of_annotations();
         accepts_any_number_of_processors();
         records_an_event_for_a_missing_label();
         records_events_for_fallbacks();

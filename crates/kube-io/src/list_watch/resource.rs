@@ -12,6 +12,8 @@ pub enum Format {
     Protobuf,
     /// Only `metadata`, as protobuf; whole objects as JSON if the server has no protobuf.
     Metadata,
+    /// Only `metadata`, as JSON.
+    JsonMetadata,
 }
 
 /// A resource, and which of its objects are requested.
@@ -55,6 +57,12 @@ impl Resource {
             (Format::Metadata, _) => {
                 "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
                  application/json"
+            }
+            (Format::JsonMetadata, Verb::Watch) => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
+            (Format::JsonMetadata, _) => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
             }
         }
     }
@@ -160,15 +168,23 @@ mod tests {
 
     #[test]
     fn json_is_accepted_in_every_format_and_protobuf_is_preferred() {
-        for format in [Format::Json, Format::Protobuf, Format::Metadata] {
+        let formats = [
+            Format::Json,
+            Format::Protobuf,
+            Format::Metadata,
+            Format::JsonMetadata,
+        ];
+        for format in formats {
             for verb in [Verb::List, Verb::Watch] {
                 let accept = Resource { format, ..NODES }.accept(verb);
                 assert!(accept.ends_with("application/json"), "{accept}");
                 let best = accept.split(',').next().unwrap();
                 let is_json = Encoding::of(best) == Encoding::Json;
-                assert_eq!(is_json, format == Format::Json, "{accept}");
+                let expected = matches!(format, Format::Json | Format::JsonMetadata);
+                assert_eq!(is_json, expected, "{accept}");
                 let only_metadata = best.contains(";as=PartialObjectMetadata");
-                assert_eq!(only_metadata, format == Format::Metadata, "{accept}");
+                let expected = matches!(format, Format::Metadata | Format::JsonMetadata);
+                assert_eq!(only_metadata, expected, "{accept}");
                 let is_list = only_metadata && verb == Verb::List;
                 assert_eq!(best.contains("List;"), is_list, "{accept}");
             }

@@ -65,7 +65,9 @@ async fn connection(lists: &[Value]) -> Connection {
 /// The names in each list that the loop receives, until a list is empty.
 async fn listed_names(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
     let (sender, mut updates) = mpsc::channel(8);
-    let following = tokio::spawn(follow(connection, Collection::Nodes, confirm, sender));
+    let resource = resource(Collection::Nodes, false);
+    let following = follow(connection, Collection::Nodes, resource, confirm, sender);
+    let following = tokio::spawn(following);
     let mut all: Vec<Vec<String>> = Vec::new();
     while all.last().is_none_or(|names| !names.is_empty()) {
         if let Some(Update::Listed(_, names)) = updates.recv().await {

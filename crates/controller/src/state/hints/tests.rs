@@ -12,5 +12,5 @@ use fake::{
 };
 use serde_json::json;
 
-use super::super::{MANAGER, State};
+use super::super::{MANAGER, State, StateOptions};
 use super::*;

@@ -16,7 +16,10 @@ pub(super) struct Fake {
 impl Fake {
     /// A Service `shop/cart`, and three zones with equal CPU.
     pub(super) fn new() -> Self {
-        let mut state = State::default();
+        let mut state = State::new(StateOptions {
+            writes_hints: true,
+            ..StateOptions::default()
+        });
         for collection in Collection::FOR_HINTS {
             state.listed(collection);
         }
