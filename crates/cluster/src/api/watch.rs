@@ -39,6 +39,7 @@ pub use sync_status::{Phase, ResourceStatus, SyncStatus};
 use feed::Feed;
 use node_source::relist::relist;
 use node_source::select::select;
+use node_source::waiting::observe_waiting;
 use resource_reader::ResourceReader;
 
 /// How many batches may wait for the receiver before reading pauses.
@@ -106,6 +107,7 @@ async fn run(feed: &Feed) {
         () = feed.batches.closed() => {}
         () = first(readers.collect()) => {}
         _ended = select(feed) => {}
+        _ended = observe_waiting(feed) => {}
         () = relist(feed) => {}
     }
 }

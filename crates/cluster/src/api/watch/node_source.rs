@@ -5,5 +5,7 @@ pub(super) mod relist;
 mod relist_pace;
 pub(super) mod select;
 pub(super) mod topology_map;
+pub(super) mod waiting;
+pub(super) mod waiting_objects;
 
 pub(crate) use relist_pace::LabelOwner;

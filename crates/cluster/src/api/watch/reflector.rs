@@ -31,6 +31,7 @@ pub(crate) use nodes::NodeQuery;
 
 use super::node_source::label_usage::LabelUsage;
 use super::node_source::topology_map::TopologyMaps;
+use super::node_source::waiting_objects::WaitingObjects;
 use known_objects::KnownObjects;
 use watched::Watched;
 
@@ -54,6 +55,7 @@ pub(crate) struct Reflector {
     completeness: Option<Completeness>,
     /// The objects that the last warning about missing labels names.
     waiting: Vec<ObjectKey>,
+    waiting_objects: WaitingObjects,
     /// The labels of the last `Unread` event.
     unread: BTreeSet<Arc<str>>,
     /// Whether the list of Nodes that objects wait for is delayed, because the last was recent.
@@ -91,6 +93,7 @@ impl Reflector {
             errors: BTreeMap::new(),
             completeness: None,
             waiting: Vec::new(),
+            waiting_objects: WaitingObjects::default(),
             unread: BTreeSet::new(),
             delayed: false,
             batch: Event::Begin.into(),

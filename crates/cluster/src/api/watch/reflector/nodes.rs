@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::known_objects::KnownObjects;
 use super::{Reflector, ResourceId};
 use crate::api::watch::node_source::LabelOwner;
-use crate::api::watch::node_source::label_usage::LabelUsage;
+use crate::api::watch::node_source::label_usage::{LabelUsage, label_owner};
 use crate::api::watch::node_source::topology_map::{MapGap, MapReadiness, NodeScope, TopologyMaps};
 use crate::convert;
 use crate::event::Event;
@@ -326,16 +326,24 @@ impl Reflector {
         }
     }
 
-    /// Reports the first objects that wait for labels, if they changed.
+    /// Records which objects wait for labels now.
+    pub(crate) fn observe_waiting(&mut self) {
+        let held = self.label_usage.iter().flat_map(LabelUsage::held);
+        self.waiting_objects.observe(held.cloned());
+    }
+
+    /// Reports the first objects that wait long for labels, if they changed.
     pub(super) fn report_waiting(&mut self) {
         if self.completeness.is_none() {
             return;
         }
-        // The controller adds labels of administrators within seconds, so only tenants may wait
-        // long for TopologyMaps. Without these, objects wait long only if the list is delayed.
+        // An object of an administrator does not wait long for TopologyMaps: without its label the
+        // agent reads all Nodes. Then objects wait long only if the list is delayed.
         let node_scope = self.node_scope();
         let waits_long = |key: &&ObjectKey| match node_scope {
-            NodeScope::Own => matches!(key.kind, Kind::Service | Kind::TopologyPolicy),
+            NodeScope::Own => {
+                label_owner(key) == LabelOwner::Tenant && self.waiting_objects.is_long(key)
+            }
             NodeScope::All => self.delayed,
         };
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
@@ -389,8 +397,9 @@ fn warning(gap: &MapGap) -> Warning {
 fn unread_warning(key: &ObjectKey) -> Warning {
     let message = "uses a label that is not known of the other Nodes yet; the topology settings of \
                    its last version stay in use, and a new Service is served without its policy";
-    let remedy = "wait for the next list of Nodes, or until the TopologyMap has the label (the \
-                  controller's --label-keys)";
+    let remedy = "wait for the next list of Nodes; if Nodes come from the TopologyMap, check that \
+                  ipvs-topo-controller runs and may read Services, and whether the map has room \
+                  for another label";
     Warning {
         code: Code::LabelUnread,
         ..Warning::of_object(&"".into(), 0, key, message, remedy)
