@@ -92,13 +92,11 @@ fn traffic_continues_through_every_failure() {
     a_node_fails(&mut stage);
 }
 
-/// Remains set for all later scenes.
 fn agents_know_nodes_from_the_map() {
-    let map = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--node-source=map"}]"#;
-    let patch = ["patch", "daemonset/ipvs-topo-agent", "--type=json", "-p"];
+    let restart = ["rollout", "restart", "daemonset/ipvs-topo-agent"];
     // Agents must also run on a tainted node.
     kubectl(&["taint", "node", "n3", "dedicated=edge:NoSchedule"]);
-    kubectl(&[&[SYSTEM][..], &patch, &[map]].concat());
+    kubectl(&[&[SYSTEM][..], &restart].concat());
     wait_for_rollout("daemonset/ipvs-topo-agent");
     for node in NODES {
         wait_for("an agent does not read the map", || {
