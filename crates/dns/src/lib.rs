@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  question ──> cluster_name ──────────────────┐
-//!  client ────> client_nodes ──> its Node      ├──> responder ──> DnsAnswer
+//!  client ────> client_place ──> its Node      ├──> responder ──> DnsAnswer
 //!  Snapshot ──> decisions: resolve_headless ───┤
 //!               turns: how often it has asked ─┘
 //! ```
@@ -27,10 +27,8 @@
 
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
-mod address_index;
 mod answer;
 mod answer_cycle;
-mod client_nodes;
 mod client_place;
 mod cluster_name;
 mod decisions;

@@ -1,5 +1,7 @@
 //! The rules that place clients on Nodes.
 
+use topology_core::address_index::AddressSource;
+
 /// A rule that places clients; the first that finds a Node counts. `docs/dns.md` has the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlacementRule {
@@ -24,6 +26,16 @@ impl PlacementRule {
             Self::NodeAddress => 3,
             Self::Endpoint => 4,
             Self::Unknown => 5,
+        }
+    }
+}
+
+impl From<AddressSource<'_>> for PlacementRule {
+    fn from(source: AddressSource<'_>) -> Self {
+        match source {
+            AddressSource::PodRange(_) => Self::PodRange,
+            AddressSource::NodeAddress => Self::NodeAddress,
+            AddressSource::Endpoint(_) => Self::Endpoint,
         }
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{Name, Record, RecordType};
+use topology_core::address_index::AddressIndex;
 use topology_core::snapshot::Snapshot;
 
-use crate::address_index::AddressIndex;
 use crate::answer::{DnsAnswer, RecordBuilder};
-use crate::client_nodes::ClientNodes;
 use crate::client_place::ClientPlace;
 use crate::decisions::Decisions;
 use crate::turns::Turns;
@@ -36,7 +35,6 @@ pub struct ResponderOptions {
 pub struct Responder {
     pub(crate) records: RecordBuilder,
     own_node: Arc<str>,
-    client_nodes: ClientNodes,
     pub(crate) addresses: AddressIndex,
     pub(crate) decisions: Decisions,
     pub(crate) turns: Turns,
@@ -83,7 +81,6 @@ impl Responder {
         Self {
             records: RecordBuilder { domain, ttl },
             own_node: node,
-            client_nodes: ClientNodes::default(),
             addresses: AddressIndex::default(),
             decisions: Decisions::default(),
             turns: Turns::new(MOST_TURNS),
@@ -99,7 +96,6 @@ impl Responder {
             self.decisions.forget(snapshot, service);
         }
         if changes.nodes {
-            self.client_nodes = ClientNodes::of(snapshot, &self.own_node);
             self.decisions.forget_all();
         }
         if changes.nodes || !changes.services.is_empty() {
@@ -121,7 +117,7 @@ impl Responder {
             name: name.clone(),
             record_type,
             client,
-            node: self.node_of(client),
+            node: self.node_of(snapshot, client),
             now,
         };
         let mut answer = DnsAnswer::of(Vec::new());
@@ -160,7 +156,7 @@ impl Responder {
     }
 
     /// The Node of a client.
-    pub fn node_of(&self, client: IpAddr) -> Arc<str> {
-        ClientPlace::of(&self.client_nodes, &self.addresses, &self.own_node, client).node
+    pub fn node_of(&self, snapshot: &Snapshot, client: IpAddr) -> Arc<str> {
+        ClientPlace::find(snapshot, &self.addresses, &self.own_node, client).node
     }
 }

@@ -35,6 +35,7 @@
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod address_index;
 pub mod api_values;
 mod hash;
 pub mod health_check;

@@ -7,6 +7,7 @@ mod dirty;
 mod drained;
 mod firewall_marks;
 mod marks;
+mod node_addresses;
 mod policies;
 mod presence;
 mod tally;
@@ -26,6 +27,7 @@ pub use firewall_marks::{DEFAULT_MARK_MASK, MarkMask, MarkedPort};
 use firewall_marks::{FirewallMarks, marked_ports};
 use marks::Marks;
 pub use marks::{Changes, Dirty};
+use node_addresses::NodeAddresses;
 use presence::Presence;
 use tally::LabelTallies;
 pub(crate) use tally::{LabelTally, NodeTotals};
@@ -36,8 +38,7 @@ pub(crate) use tally::{LabelTally, NodeTotals};
 #[derive(Debug, Default)]
 pub struct Snapshot {
     nodes: FxHashMap<Arc<str>, Node>,
-    /// The Nodes that have each address.
-    holders: FxHashMap<IpAddr, BTreeSet<Arc<str>>>,
+    node_addresses: NodeAddresses,
     services: BTreeMap<ObjectName, ServiceAndSlices>,
     /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
@@ -91,20 +92,14 @@ impl Snapshot {
             self.tallies.leave(old);
         }
         self.tallies.enter(&node);
-        self.release_addresses(&node.name);
-        for address in &node.addresses {
-            self.holders
-                .entry(*address)
-                .or_default()
-                .insert(node.name.clone());
-        }
+        self.node_addresses.replace(old, Some(&node));
         self.nodes.insert(node.name.clone(), node);
     }
 
     /// Removes a Node.
     pub fn remove_node(&mut self, name: &str) {
-        self.release_addresses(name);
         if let Some(old) = self.nodes.remove(name) {
+            self.node_addresses.replace(Some(&old), None);
             self.tallies.leave(&old);
             self.marks.node(Some(&old), None);
             let labels = self.presence.replace(Some(&old), None);
@@ -243,11 +238,11 @@ impl Snapshot {
     /// Outside of the Service ranges it is the first Node by name that has the address. Inside them it can only be the
     /// Node `me`: kubelets write their own addresses, and those of another Node must not remove a Service here.
     pub fn conflicting_node(&self, address: IpAddr, me: &str) -> Option<&Node> {
-        let holders = self.holders.get(&address)?;
+        let names = self.node_addresses.with_address(address);
         let name = if self.is_in_service_cidr(address) {
-            holders.get(me)?
+            names.iter().find(|name| ***name == *me)?
         } else {
-            holders.first()?
+            names.first()?
         };
         self.nodes.get(name)
     }
@@ -255,10 +250,20 @@ impl Snapshot {
     /// The addresses inside the Service ranges that a Node has, each with the first of these Nodes by name, in no
     /// order.
     pub fn claims_of_nodes(&self) -> impl Iterator<Item = (IpAddr, &Arc<str>)> {
-        let claims = self.holders.iter();
-        claims
-            .filter(|(address, _)| self.is_in_service_cidr(**address))
-            .filter_map(|(address, holders)| Some((*address, holders.first()?)))
+        let claims = self.node_addresses.addresses();
+        claims.filter(|(address, _)| self.is_in_service_cidr(*address))
+    }
+
+    /// The first Node by name that has `address`.
+    pub fn node_with_address(&self, address: IpAddr) -> Option<&Node> {
+        let name = self.node_addresses.with_address(address).first()?;
+        self.nodes.get(name)
+    }
+
+    /// The smallest pod range around `address`, and the Node that has it: of several, the first by name.
+    pub fn pod_range_around(&self, address: IpAddr) -> Option<(IpNetwork, &Node)> {
+        let (range, name) = self.node_addresses.pod_range_around(address)?;
+        Some((range, self.nodes.get(name)?))
     }
 
     /// Whether `address` is in a range of cluster IPs.
@@ -378,22 +383,6 @@ impl Snapshot {
     /// The ports whose firewall marks were allocated or freed since the last call, with the marks that they have now.
     pub fn take_changed_firewall_marks(&mut self) -> Vec<(MarkedPort, Option<u32>)> {
         self.firewall_marks.take_changed()
-    }
-
-    fn release_addresses(&mut self, node: &str) {
-        for address in self
-            .nodes
-            .get(node)
-            .into_iter()
-            .flat_map(|node| &node.addresses)
-        {
-            if let Some(holders) = self.holders.get_mut(address) {
-                holders.remove(node);
-                if holders.is_empty() {
-                    self.holders.remove(address);
-                }
-            }
-        }
     }
 
     fn drop_if_empty(&mut self, name: &ObjectName) {

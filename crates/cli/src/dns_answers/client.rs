@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dns::{ClientPlace, PlacementRule};
+use topology_core::address_index::AddressIndex;
 
 use super::DnsCluster;
 use super::view::ClientView;
@@ -35,7 +36,9 @@ impl DnsCluster {
 
     fn placed(&self, address: IpAddr, server_node: Option<&str>) -> Result<ClientView, Failure> {
         let own: Arc<str> = server_node.unwrap_or_default().into();
-        let ClientPlace { node, rule } = ClientPlace::find(self.snapshot(), &own, address);
+        let addresses = AddressIndex::of(self.snapshot());
+        let ClientPlace { node, rule } =
+            ClientPlace::find(self.snapshot(), &addresses, &own, address);
         if rule == PlacementRule::Unknown && server_node.is_none() {
             return Err(Failure::input(format_args!(
                 "--client {address}: no Node has the address or a pod range around it, and no endpoint has it, so it \

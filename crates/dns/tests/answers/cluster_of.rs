@@ -7,6 +7,7 @@ use cluster::source::{Options, read_text};
 use dns::{ClientPlace, DnsAnswer, Responder, ResponderOptions};
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{Name, RData, Record, RecordType};
+use topology_core::address_index::AddressIndex;
 use topology_core::snapshot::Snapshot;
 
 /// Three nodes in the zones a, a and b. `nN` has the pods `10.244.N.0/24` and `fd00:N::/64`.
@@ -103,8 +104,9 @@ impl Dns {
     /// The Node of a client, and the number of the rule that found it.
     pub(crate) fn place_of(&self, client: &str) -> (String, u8) {
         let client = client.parse().unwrap();
-        let place = ClientPlace::find(&self.snapshot, &"n1".into(), client);
-        assert_eq!(place.node, self.responder.node_of(client));
+        let addresses = AddressIndex::of(&self.snapshot);
+        let place = ClientPlace::find(&self.snapshot, &addresses, &"n1".into(), client);
+        assert_eq!(place.node, self.responder.node_of(&self.snapshot, client));
         (place.node.to_string(), place.rule.number())
     }
 

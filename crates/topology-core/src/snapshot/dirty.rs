@@ -73,7 +73,8 @@ impl Marks {
                 (counts || **name == *me) && change.addresses.contains(address)
             })
         };
-        let claimed = |address: &IpAddr| self.ranges && snapshot.holders.contains_key(address);
+        let claimed =
+            |address: &IpAddr| self.ranges && snapshot.node_with_address(*address).is_some();
         let mut addresses = service.frontends.iter().map(|frontend| frontend.address);
         addresses.any(|address| changed(&address) || claimed(&address))
     }

@@ -21,6 +21,8 @@ mod kube_proxy;
 #[cfg(test)]
 mod labels;
 #[cfg(test)]
+mod locations;
+#[cfg(test)]
 mod options;
 #[cfg(test)]
 mod plan;
