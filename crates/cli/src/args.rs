@@ -9,6 +9,7 @@ mod dns;
 mod dns_question;
 mod format;
 mod host;
+mod locate;
 mod moment;
 mod origin;
 pub mod proxy_config;
@@ -33,6 +34,7 @@ pub use self::dns::DnsArgs;
 pub use self::dns_question::DnsQuestionArgs;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::host::HostArgs;
+pub use self::locate::LocateArgs;
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 use self::proxy_config::flags::ProxyFlags;
@@ -81,6 +83,8 @@ pub enum Command {
     /// Answer DNS queries for the names of the cluster, with the endpoints that are best for the
     /// client's node.
     Dns(DnsArgs),
+    /// Show the node of an address, and the labels of the node.
+    Locate(LocateArgs),
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]

@@ -13,6 +13,7 @@ pub mod exit;
 pub mod explain;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+pub mod locate;
 pub mod offline;
 pub mod origin;
 pub mod output;

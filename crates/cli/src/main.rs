@@ -6,7 +6,7 @@ use clap::Parser as _;
 use cli::args::{Cli, Command};
 use cli::exit::{ExitStatus, Failure};
 use cli::output::print;
-use cli::{diff, dns, explain, render, simulate, start, status};
+use cli::{diff, dns, explain, locate, render, simulate, start, status};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -23,6 +23,7 @@ fn run(command: &Command) -> Result<ExitStatus, Failure> {
         Command::Agent(args) => start::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Dns(args) => dns::run(args),
+        Command::Locate(args) => locate::run(args),
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod bar;
 pub mod grid;
+pub mod location;
 pub mod plain;
 pub mod print;
 pub mod save;

@@ -386,3 +386,92 @@ fn cve_2020_8554_an_external_ip_is_served_only_in_an_allowed_range() {
         }
     }
 }
+
+/// A pod range, a Node's address, an endpoint outside of both, and a Node that does not exist.
+const PLACES: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a, example.com/rack: r1}},
+  spec: {podCIDRs: [10.244.0.0/16]}, status: {addresses: [{type: InternalIP, address: 192.0.2.1}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2},
+  spec: {podCIDRs: [10.244.2.0/24, 'fd00:2::/64']}, status: {addresses: [{type: InternalIP, address: 'fd00::2'}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: cart, namespace: shop},
+  spec: {clusterIP: None, ports: [{name: a, port: 80}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop},
+  spec: {clusterIP: 10.96.0.3, ports: [{name: a, port: 80}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice,
+  metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}},
+  addressType: IPv4, ports: [{name: a, port: 8080}],
+  endpoints: [{addresses: [10.0.0.7], nodeName: n1}, {addresses: [10.0.0.8], nodeName: gone}, {addresses: [10.0.0.9]}]}
+";
+
+#[test]
+fn locate_names_the_node_and_the_object_that_says_so() {
+    for (address, node, source, detail) in [
+        ("10.244.1.1", "n1", "podRange", "10.244.0.0/16"),
+        ("10.244.2.1", "n2", "podRange", "10.244.2.0/24"),
+        ("::ffff:10.244.2.1", "n2", "podRange", "10.244.2.0/24"),
+        ("fd00:2::1", "n2", "podRange", "fd00:2::/64"),
+        ("192.0.2.1", "n1", "nodeAddress", "InternalIP"),
+        ("fd00::2", "n2", "nodeAddress", "InternalIP"),
+        ("10.0.0.7", "n1", "endpoint", "shop/cart"),
+        ("10.0.0.8", "gone", "endpoint", "shop/cart"),
+    ] {
+        let (code, text, errors) = of_text(PLACES, &["locate", address]);
+        assert_eq!((code, errors.as_str()), (Some(0), ""), "{address}");
+        assert!(text.contains(&format!("on node {node}\n")), "{text}");
+        assert!(text.contains(detail), "{text}");
+        let (code, text, _) = of_text(PLACES, &["locate", address, "-o", "json"]);
+        assert_eq!(code, Some(0), "{address}");
+        let view: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            (&view["node"], &view["source"]),
+            (&node.into(), &source.into()),
+            "{text}"
+        );
+        let labels = match node {
+            "n1" => {
+                serde_json::json!({"topology.kubernetes.io/zone": "a", "example.com/rack": "r1"})
+            }
+            "n2" => serde_json::json!({}),
+            _ => serde_json::Value::Null,
+        };
+        assert_eq!(view["labels"], labels, "{text}");
+    }
+    let (_, text, _) = of_text(PLACES, &["locate", "10.244.1.1"]);
+    assert!(text.contains("example.com/rack             r1\n"), "{text}");
+}
+
+#[test]
+fn locate_exits_2_for_an_address_without_a_node() {
+    for (address, why) in [
+        ("10.0.0.9", "no EndpointSlice has it with a nodeName"),
+        ("203.0.113.1", "no Node has 203.0.113.1"),
+        ("10.96.0.3", "a cluster IP of Service shop/web"),
+        ("10.244.1", "not an IP address"),
+    ] {
+        let (code, text, errors) = of_text(PLACES, &["locate", address]);
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{address}");
+        assert!(errors.contains(why), "{errors}");
+    }
+}
+
+#[test]
+fn locate_reports_a_pod_range_that_is_not_valid() {
+    let cluster = PLACES.replace("10.244.2.0/24", "10.244.2.0");
+    let (code, text, errors) = of_text(&cluster, &["locate", "10.244.2.1"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("on node n1\n"), "{text}");
+    assert!(text.contains("podCIDRs"), "{text}");
+    let (code, _, errors) = of_text(&cluster, &["locate", "10.244.2.1", "--strict"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        errors.contains("1 warning, and --strict makes it an error"),
+        "{errors}"
+    );
+    let (code, _, errors) = of_text(&cluster, &["locate", "203.0.113.1"]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("podCIDRs"), "{errors}");
+}

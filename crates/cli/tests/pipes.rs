@@ -40,6 +40,7 @@ fn a_pipe_is_read_as_the_file_behind_it() {
     for command in [
         "render --node n1",
         "explain shop/cart --node n1",
+        "locate 10.244.1.2",
         "simulate shop/cart",
     ] {
         let (code, expected, errors) = bash(&format!("$I {command} --cluster \"$SHOP\""));

@@ -65,12 +65,14 @@ fn harmless(bytes: &[u8]) {
 
 #[test]
 fn a_zone_with_control_characters_is_refused_with_a_warning_and_never_shown() {
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 10] = [
         &["render", "--node", "n1"],
         &["render", "--node", "n1", "-o", "save"],
         &["render", "--node", "n1", "-o", "json"],
         &["explain", "shop/cart", "--node", "n1"],
         &["explain", "shop/cart", "--node", "n1", "-o", "json"],
+        &["locate", "10.244.1.2"],
+        &["locate", "10.244.1.2", "-o", "json"],
         &["simulate"],
         &["simulate", "-o", "json"],
         &["simulate", "-o", "html"],

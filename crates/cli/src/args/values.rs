@@ -195,6 +195,15 @@ pub fn client_ip(text: &str) -> Result<IpAddr, String> {
     })
 }
 
+/// IPv4 addresses in IPv6 notation are IPv4 addresses.
+pub fn located_ip(text: &str) -> Result<IpAddr, String> {
+    let address: Result<IpAddr, _> = text.parse();
+    let address = address.map(|address| address.to_canonical());
+    address.map_err(|_why| {
+        format!("{text:?} is not an IP address; write one such as 10.244.1.7 or fd00::7")
+    })
+}
+
 /// `namespace/name`, or as in kubectl `svc/name`, `svc/namespace/name`, or `service` for `svc`.
 pub fn service_name(text: &str) -> Result<ServiceName, String> {
     let fits = |part: &str| {
