@@ -62,7 +62,7 @@ impl Scope {
                 slices.any(|slice| slice.name == key.name)
             }
             Kind::TopologyPolicy | Kind::ClusterTopologyPolicy | Kind::TopologyDrain => true,
-            Kind::Node | Kind::ServiceCidr | Kind::Namespace => false,
+            Kind::Node | Kind::ServiceCidr | Kind::Namespace | Kind::PodMap => false,
         }
     }
 }

@@ -54,7 +54,7 @@ fn missing(loaded: &Loaded, index: &AddressIndex, address: IpAddr) -> Failure {
             )
         }
         None => format!(
-            "no Node has {address} or a pod range around it, and no EndpointSlice has it with a nodeName"
+            "no Node has {address} or a pod range around it, no PodMap has it, and no EndpointSlice has it with a nodeName"
         ),
     };
     for warning in warnings(loaded) {
@@ -74,7 +74,9 @@ fn warnings(loaded: &Loaded) -> Vec<WarningView> {
 fn may_have_addresses(warning: &Warning) -> bool {
     match &warning.subject {
         Subject::File => true,
-        Subject::Object(key) => matches!(key.kind, Kind::Node | Kind::EndpointSlice),
+        Subject::Object(key) => {
+            matches!(key.kind, Kind::Node | Kind::EndpointSlice | Kind::PodMap)
+        }
         Subject::Misnamed(..) | Subject::Other(..) => false,
     }
 }
@@ -82,7 +84,7 @@ fn may_have_addresses(warning: &Warning) -> bool {
 fn view(address: IpAddr, location: &Location<'_>, warnings: Vec<WarningView>) -> LocationView {
     let (range, service) = match location.source {
         AddressSource::PodRange(range) => (Some(range.to_string()), None),
-        AddressSource::NodeAddress => (None, None),
+        AddressSource::PodMap | AddressSource::NodeAddress => (None, None),
         AddressSource::Endpoint(service) => (None, Some(service.to_string())),
     };
     let labels = location.labels.map(|labels| {
@@ -93,6 +95,7 @@ fn view(address: IpAddr, location: &Location<'_>, warnings: Vec<WarningView>) ->
     LocationView {
         address,
         node: location.node_name.to_string(),
+        pod: location.pod.map(ToString::to_string),
         labels,
         source: code(location.source).to_owned(),
         range,
@@ -105,6 +108,7 @@ fn view(address: IpAddr, location: &Location<'_>, warnings: Vec<WarningView>) ->
 const fn code(source: AddressSource<'_>) -> &'static str {
     match source {
         AddressSource::PodRange(_) => "podRange",
+        AddressSource::PodMap => "podMap",
         AddressSource::NodeAddress => "nodeAddress",
         AddressSource::Endpoint(_) => "endpoint",
     }
@@ -116,6 +120,7 @@ fn words(location: &Location<'_>) -> String {
         AddressSource::PodRange(range) => {
             format!("{range} in spec.podCIDRs of Node {node} is the smallest pod range around it")
         }
+        AddressSource::PodMap => format!("PodMap {node} has it"),
         AddressSource::NodeAddress => {
             format!("it is an InternalIP of Node {node}: the node, or a pod on the host network")
         }

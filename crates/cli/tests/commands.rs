@@ -387,7 +387,7 @@ fn cve_2020_8554_an_external_ip_is_served_only_in_an_allowed_range() {
     }
 }
 
-/// A pod range, a Node's address, an endpoint outside of both, and a Node that does not exist.
+/// A pod range, a Node's address, a Pod and an endpoint outside of both, and a Node that does not exist.
 const PLACES: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a, example.com/rack: r1}},
   spec: {podCIDRs: [10.244.0.0/16]}, status: {addresses: [{type: InternalIP, address: 192.0.2.1}]}}
@@ -405,6 +405,9 @@ const PLACES: &str = "
   metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}},
   addressType: IPv4, ports: [{name: a, port: 8080}],
   endpoints: [{addresses: [10.0.0.7], nodeName: n1}, {addresses: [10.0.0.8], nodeName: gone}, {addresses: [10.0.0.9]}]}
+---
+{apiVersion: topology.ipvs-topo.io/v1alpha1, kind: PodMap, metadata: {name: n2},
+  spec: {pods: {10.0.0.5: shop/cart-5, 10.244.2.5: shop/cart-6, 10.244.1.5: shop/stale}}}
 ";
 
 #[test]
@@ -414,6 +417,8 @@ fn locate_names_the_node_and_the_object_that_says_so() {
         ("10.244.2.1", "n2", "podRange", "10.244.2.0/24"),
         ("::ffff:10.244.2.1", "n2", "podRange", "10.244.2.0/24"),
         ("fd00:2::1", "n2", "podRange", "fd00:2::/64"),
+        ("10.0.0.5", "n2", "podMap", "shop/cart-5"),
+        ("10.244.2.5", "n2", "podRange", "shop/cart-6"),
         ("192.0.2.1", "n1", "nodeAddress", "InternalIP"),
         ("fd00::2", "n2", "nodeAddress", "InternalIP"),
         ("10.0.0.7", "n1", "endpoint", "shop/cart"),
@@ -440,6 +445,8 @@ fn locate_names_the_node_and_the_object_that_says_so() {
         };
         assert_eq!(view["labels"], labels, "{text}");
     }
+    let (_, text, _) = of_text(PLACES, &["locate", "10.244.1.5"]);
+    assert!(!text.contains("stale"), "{text}");
     let (_, text, _) = of_text(PLACES, &["locate", "10.244.1.1"]);
     assert!(text.contains("example.com/rack             r1\n"), "{text}");
 }

@@ -19,6 +19,7 @@ mod meta;
 mod namespace;
 mod node;
 mod node_map;
+mod node_pods;
 mod policy;
 mod ports;
 mod quantity;
@@ -202,6 +203,7 @@ fn of_kind(
         Kind::TopologyDrain => {
             Ok(drain::convert(root, &key, clock.now(), interner, report).map(Object::Drain))
         }
+        Kind::PodMap => Ok(node_pods::convert(root, &key, interner, report).map(Object::PodMap)),
         Kind::Namespace => Ok(Some(Object::Namespace(namespace::convert(
             root, &key, interner, report,
         )))),

@@ -137,7 +137,12 @@ impl Index {
         let drains = snapshot
             .drains()
             .map(|drain| (Kind::TopologyDrain, &drain.name));
-        let global = nodes.chain(cidrs).chain(namespaces).chain(drains);
+        let pods = snapshot.nodes_with_pods().map(|node| (Kind::PodMap, node));
+        let global = nodes
+            .chain(cidrs)
+            .chain(namespaces)
+            .chain(drains)
+            .chain(pods);
         let services = snapshot
             .services()
             .map(|service| (Kind::Service, &service.name));
@@ -179,6 +184,7 @@ impl Index {
             }
             Object::Policy(policy) => self.snapshot.set_policy(*policy),
             Object::Drain(drain) => self.snapshot.set_drain(drain),
+            Object::PodMap(pods) => self.snapshot.set_node_pods(pods),
             Object::Namespace(namespace) => {
                 self.snapshot
                     .set_namespace(namespace.name, namespace.labels);
@@ -202,6 +208,7 @@ impl Index {
             }
             Kind::ClusterTopologyPolicy => self.snapshot.remove_policy(None, &key.name.name),
             Kind::TopologyDrain => self.snapshot.remove_drain(&key.name.name),
+            Kind::PodMap => self.snapshot.remove_node_pods(&key.name.name),
         }
     }
 

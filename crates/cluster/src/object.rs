@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use topology_core::model::{
-    Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, TopologyPolicy,
+    Drain, EndpointSlice, IpNetwork, Labels, Node, NodePods, ObjectName, Service, TopologyPolicy,
 };
 
 /// The kinds that this program reads. Objects of other kinds are skipped and counted.
@@ -29,6 +29,8 @@ pub enum Kind {
     ClusterTopologyPolicy,
     /// `topology.ipvs-topo.io` `TopologyDrain`.
     TopologyDrain,
+    /// `topology.ipvs-topo.io` `PodMap`.
+    PodMap,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
             Self::TopologyPolicy => "TopologyPolicy",
             Self::ClusterTopologyPolicy => "ClusterTopologyPolicy",
             Self::TopologyDrain => "TopologyDrain",
+            Self::PodMap => "PodMap",
         }
     }
 
@@ -141,6 +144,7 @@ pub enum Object {
     Namespace(Namespace),
     Policy(Box<TopologyPolicy>),
     Drain(Drain),
+    PodMap(NodePods),
 }
 
 impl Object {
@@ -155,6 +159,7 @@ impl Object {
             }
             Self::Policy(policy) => return ObjectKey::of_policy(policy),
             Self::Drain(drain) => return ObjectKey::global(Kind::TopologyDrain, &drain.name),
+            Self::PodMap(pods) => return ObjectKey::global(Kind::PodMap, &pods.node),
         };
         ObjectKey::namespaced(kind, name)
     }

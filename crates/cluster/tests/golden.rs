@@ -53,6 +53,7 @@ cases! {
     policies_are_read_with_every_field_and_default: "policies",
     invalid_policies_are_refused_as_a_whole: "policies-invalid",
     drains_are_read_and_refused_beyond_their_limits: "drains",
+    pod_maps_are_read_and_checked_as_by_an_api_server: "pod-maps",
     invalid_ports_are_left_out_one_by_one: "ports",
     objects_written_twice_have_one_winner: "repeated",
     features_without_support_are_reported_kp_in_10: "unprogrammed",

@@ -107,7 +107,10 @@ impl Budget {
                 | Collection::Policies
                 | Collection::Agents
                 | Collection::Services
-                | Collection::Slices => None,
+                | Collection::Slices
+                | Collection::Pods
+                | Collection::PodMaps
+                | Collection::PodLocators => None,
             };
             if bucket.is_some_and(TokenBucket::take) {
                 allowed.push(write);
@@ -132,7 +135,7 @@ impl Budget {
             *used *= kept;
             *used > 0.01
         });
-        self.not_before.retain(|_, (until, _)| *until > now);
+        self.forget_old(now);
     }
 
     /// Shares the common budget: the owner with the lowest use comes next; among equal owners, one
@@ -164,6 +167,17 @@ impl Budget {
             used.total_cmp(other_used).then(counts.cmp(other_counts))
         });
         next.map(|(owner, ..)| owner.clone())
+    }
+
+    /// Whether an object without a transition must wait, because it was written recently.
+    pub fn must_wait(&self, now: Duration, collection: Collection, name: &Name) -> bool {
+        let held = self.not_before.get(&(collection, name.clone()));
+        held.is_some_and(|(until, _)| *until > now)
+    }
+
+    /// Forgets writes that are no longer recent.
+    pub fn forget_old(&mut self, now: Duration) {
+        self.not_before.retain(|_, (until, _)| *until > now);
     }
 
     pub fn wrote(&mut self, now: Duration, write: &Write, ok: bool) {

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -35,6 +36,10 @@ pub struct Args {
     /// Kubernetes writes no hints.
     #[arg(long)]
     pub write_hints: bool,
+    /// Write where the Pods of these namespaces are: a `PodLocator` for each Pod, and a `PodMap` for
+    /// each Node; `*` for all namespaces.
+    #[arg(long, env = "POD_LOCATOR_NAMESPACES", value_name = "NAMESPACE", value_delimiter = ',', value_parser = pod_namespace)]
+    pub pod_locator_namespaces: Vec<String>,
     /// The address that serves `/healthz`, `/readyz` and `/metrics`.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258", value_parser = bind_address)]
     pub bind_address: SocketAddr,
@@ -42,6 +47,15 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 }
+
+/// The namespaces of `--pod-locator-namespaces`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PodNamespaces {
+    All,
+    Only(BTreeSet<String>),
+}
+
+const ALL_NAMESPACES: &str = "*";
 
 impl Args {
     pub fn state_options(&self) -> StateOptions {
@@ -52,6 +66,30 @@ impl Args {
                 .map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
             writes_hints: self.write_hints,
         }
+    }
+
+    /// The namespaces whose Pods are followed; `None` if no Pods are.
+    pub fn pod_namespaces(&self) -> Option<PodNamespaces> {
+        let named = &self.pod_locator_namespaces;
+        if named.is_empty() {
+            None
+        } else if named.iter().any(|namespace| namespace == ALL_NAMESPACES) {
+            Some(PodNamespaces::All)
+        } else {
+            Some(PodNamespaces::Only(named.iter().cloned().collect()))
+        }
+    }
+}
+
+/// The API server refuses other names of namespaces, so a path from it needs no escapes.
+fn pod_namespace(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if text == ALL_NAMESPACES || (!text.is_empty() && text.len() <= 63 && text.bytes().all(fits)) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "{text:?} is not the name of a namespace; write for example shop, or * for all"
+        ))
     }
 }
 
@@ -81,6 +119,27 @@ mod tests {
             let error = Args::try_parse_from(arguments).unwrap_err().to_string();
             let expected = format!("{invalid:?} is not IP:PORT; write for example 0.0.0.0:10258");
             assert!(error.contains(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn pods_are_followed_in_some_namespaces_in_all_or_not_at_all() {
+        let namespaces = |more: &[&str]| {
+            let words = [&["ipvs-topo-controller"], more].concat();
+            let args = Args::try_parse_from(words).map_err(|error| error.to_string());
+            args.map(|args| args.pod_namespaces())
+        };
+        assert_eq!(namespaces(&[]), Ok(None));
+        let some = ["shop".to_owned(), "bank-1".to_owned()].into();
+        assert_eq!(
+            namespaces(&["--pod-locator-namespaces", "shop,bank-1,shop"]),
+            Ok(Some(PodNamespaces::Only(some)))
+        );
+        let all = Ok(Some(PodNamespaces::All));
+        assert_eq!(namespaces(&["--pod-locator-namespaces", "shop,*"]), all);
+        for invalid in ["", "a/b", "Shop", "a,,b", "a?b"] {
+            let error = namespaces(&["--pod-locator-namespaces", invalid]).unwrap_err();
+            assert!(error.contains("--pod-locator-namespaces"), "{error}");
         }
     }
 

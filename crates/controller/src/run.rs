@@ -16,14 +16,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::budget::Budget;
-use crate::cli::Args;
+use crate::cli::{Args, PodNamespaces};
 use crate::event_recorder::{EventRecorder, HINTS_LEFT};
 use crate::leader_election::{ElectionThread, LeaseIdentity};
 use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
-use crate::state::{Collection, News, State, WriteKind};
-use follow::{Update, follow, resource};
+use crate::state::{Collection, Name, News, State, Write, WriteKind};
+use follow::{Followed, Update, follow, resource};
 use names::CONFIRM;
 use write_event::write_event;
 
@@ -53,10 +53,7 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
     let (lead, leads) = watch::channel(None);
     let identity = identity(args);
     let event_recorder = EventRecorder::new(&identity.me);
-    let mut followed = Collection::ALWAYS.to_vec();
-    if args.write_hints {
-        followed.push(Collection::Slices);
-    }
+    let followed = followed(args);
     let mut election = ElectionThread::start(access, connection.clone(), identity, lead)?;
     let working = Loop {
         connection: connection.clone(),
@@ -64,7 +61,7 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
         budget: Budget::new(Duration::ZERO),
         event_recorder,
         epoch: Instant::now(),
-        unlisted: followed.iter().copied().collect(),
+        unlisted: followed.iter().cloned().collect(),
         followed,
         write_hints: args.write_hints,
         leads,
@@ -87,6 +84,26 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
     ended
 }
 
+fn followed(args: &Args) -> Vec<Followed> {
+    let mut followed: Vec<Followed> = Collection::ALWAYS.map(Followed::from).to_vec();
+    if args.write_hints {
+        followed.push(Collection::Slices.into());
+    }
+    match args.pod_namespaces() {
+        None => {}
+        Some(PodNamespaces::All) => followed.extend(Collection::FOR_PODS.map(Followed::from)),
+        Some(PodNamespaces::Only(namespaces)) => {
+            let written = [Collection::PodMaps, Collection::PodLocators];
+            followed.extend(written.map(Followed::from));
+            followed.extend(namespaces.into_iter().map(|namespace| Followed {
+                collection: Collection::Pods,
+                namespace: Some(namespace),
+            }));
+        }
+    }
+    followed
+}
+
 fn identity(args: &Args) -> LeaseIdentity {
     let process = std::process::id();
     let started = Timestamp::now().as_nanosecond();
@@ -98,9 +115,21 @@ fn identity(args: &Args) -> LeaseIdentity {
     }
 }
 
-/// Whether a slice has changed since it was read.
-fn is_outdated(fault: Fault) -> bool {
-    matches!(fault, Fault::Conflict | Fault::NotFound)
+/// Whether an object has changed since it was read. The watch reports it, and the next plan writes again.
+fn is_outdated(write: &Write, fault: Fault) -> bool {
+    match write.kind {
+        WriteKind::Merge | WriteKind::Delete => {
+            matches!(fault, Fault::Conflict | Fault::NotFound)
+        }
+        WriteKind::Create => {
+            Collection::FOR_PODS.contains(&write.collection) && fault == Fault::AlreadyExists
+        }
+        WriteKind::Replace => {
+            Collection::FOR_PODS.contains(&write.collection)
+                && matches!(fault, Fault::Conflict | Fault::NotFound)
+        }
+        WriteKind::Status => false,
+    }
 }
 
 /// Returns the entries that are not in `logged`, and sets `logged` to all keys.
@@ -130,10 +159,10 @@ struct Loop {
     budget: Budget,
     event_recorder: EventRecorder,
     epoch: Instant,
-    followed: Vec<Collection>,
+    followed: Vec<Followed>,
     write_hints: bool,
     /// Collections whose first list is not complete.
-    unlisted: BTreeSet<Collection>,
+    unlisted: BTreeSet<Followed>,
     leads: watch::Receiver<Option<Instant>>,
     ready: Ready,
     metrics: Metrics,
@@ -151,11 +180,11 @@ impl Loop {
     async fn run(mut self) -> anyhow::Result<()> {
         let (sender, mut updates) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
-        for collection in self.followed.clone() {
+        for followed in self.followed.clone() {
             let connection = self.connection.clone();
-            let resource = resource(collection, self.write_hints);
+            let resource = resource(&followed, self.write_hints);
             let sender = sender.clone();
-            tasks.spawn(follow(connection, collection, resource, CONFIRM, sender));
+            tasks.spawn(follow(connection, followed, resource, CONFIRM, sender));
         }
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -183,10 +212,14 @@ impl Loop {
         }
     }
 
-    /// Whether the initial lists of all collections but slices are complete.
+    /// Whether the initial lists are complete that every controller needs.
     fn is_informed(&self) -> bool {
-        let needed = |collection: &Collection| Collection::ALWAYS.contains(collection);
-        !self.unlisted.iter().any(needed)
+        self.has_listed(&Collection::ALWAYS)
+    }
+
+    fn has_listed(&self, needed: &[Collection]) -> bool {
+        let mut unlisted = self.unlisted.iter();
+        !unlisted.any(|followed| needed.contains(&followed.collection))
     }
 
     fn leads(&self) -> bool {
@@ -201,25 +234,27 @@ impl Loop {
                 self.dirty |= self.state.apply(collection, object);
             }
             Update::Deleted(collection, name) => self.dirty |= self.state.delete(collection, &name),
-            Update::Listed(collection, names) => {
-                for gone in self.state.names(collection).difference(&names) {
+            Update::Listed(followed, names) => {
+                let collection = followed.collection;
+                let known = self.state.names(collection);
+                for gone in known.difference(&names).filter(|name| followed.has(name)) {
                     self.dirty |= self.state.delete(collection, gone);
                 }
                 self.state.listed(collection);
-                self.has_listed(collection);
+                self.ended_list(&followed);
             }
-            Update::Failed(collection) => {
+            Update::Failed(followed) => {
                 self.metrics.trouble();
                 // Without Services the map lacks only the labels of their annotations.
-                if collection == Collection::Services {
-                    self.has_listed(collection);
+                if followed.collection == Collection::Services {
+                    self.ended_list(&followed);
                 }
             }
         }
     }
 
-    fn has_listed(&mut self, collection: Collection) {
-        self.dirty |= self.unlisted.remove(&collection);
+    fn ended_list(&mut self, followed: &Followed) {
+        self.dirty |= self.unlisted.remove(followed);
         if self.is_informed() && !self.ready.is() {
             tracing::info!("initial lists are complete");
             self.ready.set();
@@ -242,6 +277,9 @@ impl Loop {
         self.write_events().await;
         if self.dirty || self.state.waits(Timestamp::now().as_millisecond()) {
             self.write().await;
+        }
+        if self.has_listed(&Collection::FOR_PODS) {
+            self.write_pods().await;
         }
     }
 
@@ -307,22 +345,39 @@ impl Loop {
             if !self.leads() {
                 return;
             }
-            let done = write::write(&self.connection, &write).await;
-            self.metrics.wrote(write.collection.kind(), done.is_ok());
-            self.budget
-                .wrote(self.epoch.elapsed(), &write, done.is_ok());
-            match done {
-                // The response comes before the watch event.
-                Ok(object) => {
-                    if let Some(news) = self.state.wrote(&write, object) {
-                        self.record_event(Timestamp::now().as_millisecond(), news);
-                    }
-                    self.write_log.succeeded();
-                }
-                // The slice has changed; the watch reports it, and the next plan writes again.
-                Err(error) if write.kind == WriteKind::Merge && is_outdated(error.fault) => {}
-                Err(error) => self.write_log.failed(&error),
+            self.send(&write).await;
+        }
+    }
+
+    /// Writes where Pods are, for at most one tick. These writes have limits of their own: of the plan, and for each
+    /// object.
+    async fn write_pods(&mut self) {
+        let (began, now) = (Instant::now(), self.epoch.elapsed());
+        self.budget.forget_old(now);
+        let budget = &self.budget;
+        let must_wait = |collection, name: &Name| budget.must_wait(now, collection, name);
+        for write in self.state.plan_pods(must_wait) {
+            if !self.leads() || began.elapsed() > TICK {
+                return;
             }
+            self.send(&write).await;
+        }
+    }
+
+    async fn send(&mut self, write: &Write) {
+        let done = write::write(&self.connection, write).await;
+        self.metrics.wrote(write.collection.kind(), done.is_ok());
+        self.budget.wrote(self.epoch.elapsed(), write, done.is_ok());
+        match done {
+            // The response comes before the watch event.
+            Ok(object) => {
+                if let Some(news) = self.state.wrote(write, object) {
+                    self.record_event(Timestamp::now().as_millisecond(), news);
+                }
+                self.write_log.succeeded();
+            }
+            Err(error) if is_outdated(write, error.fault) => {}
+            Err(error) => self.write_log.failed(&error),
         }
     }
 }

@@ -14,6 +14,7 @@ mod map_keys;
 mod node_labels;
 mod nodes;
 mod observed;
+mod pods;
 mod policy;
 mod report;
 mod selected_nodes;
@@ -39,6 +40,7 @@ pub use hints::{Count, News};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
+use pods::PodLocations;
 use value::put;
 pub use write::{MANAGER, Name, Write, WriteKind};
 
@@ -57,6 +59,7 @@ pub struct State {
     map_keys: MapKeys,
     writes_hints: bool,
     hints: Hints,
+    pods: PodLocations,
 }
 
 /// What the command line chooses.
@@ -86,6 +89,10 @@ impl State {
     /// Records an object that was added or changed. Returns whether the writes may differ.
     pub fn apply(&mut self, collection: Collection, mut object: Value) -> bool {
         let name = value::name(&object);
+        if Collection::FOR_PODS.contains(&collection) {
+            self.pods.apply(collection, &object);
+            return false;
+        }
         // Objects in a list may have no kind.
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
@@ -105,6 +112,7 @@ impl State {
                 uses_other_labels || needs_hints
             }
             Collection::Slices => self.hints.apply(collection, &object),
+            Collection::Pods | Collection::PodMaps | Collection::PodLocators => false,
         }
     }
 
@@ -118,6 +126,9 @@ impl State {
             old.map(NodeInfo::labels),
             place.as_ref().map(NodeInfo::labels),
         );
+        if old != new {
+            self.pods.node_changed(&name);
+        }
         self.observed.labels.replace(old, new);
         self.observed.chosen.forget();
         match place {
@@ -183,6 +194,10 @@ impl State {
                 used_labels || had_hints
             }
             Collection::Slices => self.hints.delete(collection, name),
+            Collection::Pods | Collection::PodMaps | Collection::PodLocators => {
+                self.pods.delete(collection, name);
+                false
+            }
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
@@ -206,6 +221,9 @@ impl State {
             Collection::Agents => self.observed.reports.nodes().map(global).collect(),
             Collection::Services if !self.writes_hints => self.observed.annotations.names(),
             Collection::Services | Collection::Slices => self.hints.names(collection),
+            Collection::Pods | Collection::PodMaps | Collection::PodLocators => {
+                self.pods.names(collection)
+            }
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
@@ -226,6 +244,10 @@ impl State {
 
     /// Records a write and the response of the API server. Returns the Event to record, if any.
     pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
+        if write.kind == WriteKind::Delete {
+            self.delete(write.collection, &write.name);
+            return None;
+        }
         let key = (write.collection, write.name.clone());
         let before = self.observed.objects.get(&key);
         let news = before.and_then(|before| levels::news(write.collection, before, &write.body));
@@ -294,6 +316,7 @@ impl State {
             mut writes,
             left_out,
         } = map::plan(&self.observed, &keys);
+        self.pods.use_keys(keys);
         let mut waits = false;
         for ((collection, name), validated) in &self.observed.policies {
             let known = self.observed.generations.get(&(*collection, name.clone()));
@@ -311,6 +334,12 @@ impl State {
         writes.extend(self.hints.plan());
         (self.waits, self.left_out) = (waits, left_out);
         writes
+    }
+
+    /// Returns writes of PodMaps and PodLocators, except those that must wait. Call it after [`State::plan`], which
+    /// reads the policies: locators have the labels that they use.
+    pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &Name) -> bool) -> Vec<Write> {
+        self.pods.plan(&self.observed, must_wait)
     }
 
     /// The fallbacks of all Nodes, and whether the reports hold all of them.

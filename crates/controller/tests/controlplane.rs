@@ -22,6 +22,8 @@ mod hints;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;
+#[path = "controlplane/pods.rs"]
+mod pods;
 #[path = "controlplane/process.rs"]
 mod process;
 #[path = "../../cli/tests/controlplane/random.rs"]

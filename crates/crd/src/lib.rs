@@ -4,7 +4,8 @@
 //! ```text
 //!                          ┌─> complete ─> check      (the reader: defaults, then faults)
 //!  policy, drain ─> property ─> definition ─> write   (`manifests/crds/*.yaml`)
-//!  map, agent       rule     └─> table                (`docs/policies.md`)
+//!  maps, locator,   rule     └─> table                (`docs/policies.md`)
+//!  agent
 //!  topology_core's annotations ─> admission ─> write  (`manifests/admission/*.yaml`)
 //! ```
 //!
@@ -21,6 +22,8 @@ mod drain;
 mod group;
 mod map;
 mod object_status;
+mod pod_locator;
+mod pod_map;
 mod policy;
 mod property;
 mod rule;
@@ -45,12 +48,26 @@ pub use map::{
     MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD, REQUIRED_KEYS,
     map_node_fault,
 };
-pub use object_status::{DrainPhase, DrainStatus, LastTransition, MapNode, MapSpec, PolicyStatus};
+pub use object_status::{
+    DrainPhase, DrainStatus, LastTransition, MapNode, MapSpec, PodLocatorSpec, PodMapSpec,
+    PolicyStatus,
+};
+use pod_locator::LOCATOR;
+pub use pod_locator::MAX_LOCATOR_ADDRESSES;
+pub use pod_map::{MAX_POD_ADDRESSES, POD_MAP};
 pub use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub use property::{Object, Resource};
 
 /// Every resource, in the order of the documentation.
-const ALL: [&Resource; 5] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN, &MAP, &AGENT];
+const ALL: [&Resource; 7] = [
+    &CLUSTER_POLICY,
+    &NAMESPACE_POLICY,
+    &DRAIN,
+    &MAP,
+    &POD_MAP,
+    &LOCATOR,
+    &AGENT,
+];
 
 /// A generated text and its file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! The status of policies and drains and the spec of maps, as the controller writes them.
+//! The status of policies and drains and the spec of maps and locators, as the controller writes them.
 //!
-//! `status.rs` and `map.rs` describe the same objects for the API server. A test compares the two.
+//! `status.rs`, `map.rs`, `pod_map.rs` and `pod_locator.rs` describe the same objects for the API server. A test compares the two.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Serialize};
@@ -76,4 +77,19 @@ pub struct MapNode {
     /// Allocatable CPU, in thousandths.
     pub cpu_milli: u64,
     pub ready: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodMapSpec {
+    /// `namespace/name` of the Pod at each address.
+    pub pods: BTreeMap<IpAddr, String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodLocatorSpec {
+    pub node_name: String,
+    pub addresses: Vec<IpAddr>,
+    pub node_labels: BTreeMap<String, String>,
 }

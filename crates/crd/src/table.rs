@@ -7,6 +7,8 @@ use super::agent::AGENT;
 use super::drain::DRAIN;
 use super::group::{GROUP, VERSION};
 use super::map::MAP;
+use super::pod_locator::LOCATOR;
+use super::pod_map::POD_MAP;
 use super::policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 use super::property::{Need, Object, Property, Resource, Shape, Text};
 
@@ -40,6 +42,8 @@ pub(super) fn page() -> String {
         namespace_policy(),
         kind(&DRAIN),
         kind(&MAP),
+        kind(&POD_MAP),
+        kind(&LOCATOR),
         kind(&AGENT),
     ]
     .concat()

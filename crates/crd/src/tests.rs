@@ -333,7 +333,7 @@ fn patterns_accept_the_same_texts_as_the_reader() {
         &long,
         &long[1..],
     ];
-    let kinds: [(&str, Text); 7] = [
+    let kinds: [(&str, Text); 8] = [
         ("OBJECT_NAME", OBJECT_NAME),
         ("LABEL_KEY", LABEL_KEY),
         ("LEVEL_KEY", LEVEL_KEY),
@@ -341,6 +341,7 @@ fn patterns_accept_the_same_texts_as_the_reader() {
         ("DOMAIN", DOMAIN),
         ("SHORT_NAME", SHORT_NAME),
         ("IP_ADDRESS", IP_ADDRESS),
+        ("POD_NAME", pod_map::POD_NAME),
     ];
     for (name, kind) in kinds {
         let pattern = regex::Regex::new(kind.pattern).unwrap();
@@ -352,6 +353,21 @@ fn patterns_accept_the_same_texts_as_the_reader() {
                 "{name}: {text:?}"
             );
         }
+    }
+}
+
+#[test]
+fn only_the_name_of_a_pod_may_have_dots_and_not_its_namespace() {
+    let pattern = regex::Regex::new(pod_map::POD_NAME.pattern).unwrap();
+    for (text, is_name) in [
+        ("shop/cart-0", true),
+        ("shop/cart.v2", true),
+        ("my.shop/cart", false),
+        ("shop", false),
+        ("shop/cart/0", false),
+    ] {
+        assert_eq!(pattern.is_match(text), is_name, "{text}");
+        assert_eq!((pod_map::POD_NAME.fits)(text), is_name, "{text}");
     }
 }
 
@@ -576,6 +592,34 @@ fn a_full_status_and_a_full_map_have_the_described_fields() {
         }
         paths_in("", &named, &mut written);
         assert_eq!(written, described);
+        let node = parse(&value.to_string());
+        let mut report = Found(Vec::new());
+        let field = object_tree::Field::root(&node);
+        assert!(
+            check(&field, object, "object", &mut report),
+            "{:?}",
+            report.0
+        );
+    }
+}
+
+/// Compares what the controller writes about Pods with its description.
+#[test]
+fn a_full_pod_map_and_a_full_locator_have_the_described_fields_and_are_valid() {
+    use serde_json::json;
+
+    let map = PodMapSpec {
+        pods: [("10.244.1.7".parse().unwrap(), "shop/cart-0".to_owned())].into(),
+    };
+    let locator = PodLocatorSpec {
+        node_name: "n1".to_owned(),
+        addresses: vec!["10.244.1.7".parse().unwrap(), "fd00::7".parse().unwrap()],
+        node_labels: [("topology.kubernetes.io/zone".to_owned(), "a".to_owned())].into(),
+    };
+    for (value, object) in [(json!(map), &POD_MAP.spec), (json!(locator), &LOCATOR.spec)] {
+        let written: BTreeSet<&String> = value.as_object().unwrap().keys().collect();
+        let names: Vec<String> = object.properties().map(|one| one.name.to_owned()).collect();
+        assert_eq!(written, names.iter().collect());
         let node = parse(&value.to_string());
         let mut report = Found(Vec::new());
         let field = object_tree::Field::root(&node);

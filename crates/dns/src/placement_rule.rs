@@ -9,6 +9,8 @@ pub enum PlacementRule {
     ServerNode,
     /// The Node has the smallest pod range around the address.
     PodRange,
+    /// The `PodMap` of the Node has the address.
+    PodMap,
     /// The Node has the address.
     NodeAddress,
     /// An endpoint with the address is on the Node.
@@ -23,9 +25,10 @@ impl PlacementRule {
         match self {
             Self::ServerNode => 1,
             Self::PodRange => 2,
-            Self::NodeAddress => 3,
-            Self::Endpoint => 4,
-            Self::Unknown => 5,
+            Self::PodMap => 3,
+            Self::NodeAddress => 4,
+            Self::Endpoint => 5,
+            Self::Unknown => 6,
         }
     }
 }
@@ -34,6 +37,7 @@ impl From<AddressSource<'_>> for PlacementRule {
     fn from(source: AddressSource<'_>) -> Self {
         match source {
             AddressSource::PodRange(_) => Self::PodRange,
+            AddressSource::PodMap => Self::PodMap,
             AddressSource::NodeAddress => Self::NodeAddress,
             AddressSource::Endpoint(_) => Self::Endpoint,
         }

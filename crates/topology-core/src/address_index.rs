@@ -53,6 +53,8 @@ pub struct Location<'a> {
     pub node_name: &'a Arc<str>,
     /// The labels of the Node that the snapshot has; `None` if it does not have the Node.
     pub labels: Option<&'a Labels>,
+    /// The Pod that has the address, if a `PodMap` has it; `None` for an address of a Node.
+    pub pod: Option<&'a ObjectName>,
     /// The object that says so.
     pub source: AddressSource<'a>,
 }
@@ -62,6 +64,8 @@ pub struct Location<'a> {
 pub enum AddressSource<'a> {
     /// This range of `spec.podCIDRs` of the Node is the smallest around the address.
     PodRange(IpNetwork),
+    /// The `PodMap` of the Node has the address.
+    PodMap,
     /// The Node has the address: the node itself, or a pod on the host network.
     NodeAddress,
     /// An endpoint of this Service has the address.
@@ -69,10 +73,24 @@ pub enum AddressSource<'a> {
 }
 
 impl<'a> Location<'a> {
-    fn of(node: &'a Node, source: AddressSource<'a>) -> Self {
+    fn on(node: &'a Node, source: AddressSource<'a>) -> Self {
         Self {
             node_name: &node.name,
             labels: Some(&node.labels),
+            pod: None,
+            source,
+        }
+    }
+
+    fn on_named(
+        snapshot: &'a Snapshot,
+        node_name: &'a Arc<str>,
+        source: AddressSource<'a>,
+    ) -> Self {
+        Self {
+            node_name,
+            labels: snapshot.node(node_name).map(|node| &node.labels),
+            pod: None,
             source,
         }
     }
@@ -140,17 +158,30 @@ impl AddressIndex {
     }
 
     /// The Node on which `address` is. Of several objects that say so the first of [`AddressSource`] counts: kubelets
-    /// write the addresses of their Nodes, and tenants write EndpointSlices, so neither must move pods of other Nodes.
+    /// write the addresses of their Nodes, and tenants write EndpointSlices, so neither must move Pods of other Nodes.
     pub fn locate<'a>(&'a self, snapshot: &'a Snapshot, address: IpAddr) -> Option<Location<'a>> {
+        let pod = snapshot.pod_at(address);
         let by_pod_range = || {
             let (range, node) = snapshot.pod_range_around(address)?;
-            Some(Location::of(node, AddressSource::PodRange(range)))
+            let pod = pod.filter(|(_, on)| **on == node.name);
+            Some(Location {
+                pod: pod.map(|(pod, _)| pod),
+                ..Location::on(node, AddressSource::PodRange(range))
+            })
+        };
+        let by_pod_map = || {
+            let (pod, node) = pod?;
+            Some(Location {
+                pod: Some(pod),
+                ..Location::on_named(snapshot, node, AddressSource::PodMap)
+            })
         };
         let by_node_address = || {
             let node = snapshot.node_with_address(address)?;
-            Some(Location::of(node, AddressSource::NodeAddress))
+            Some(Location::on(node, AddressSource::NodeAddress))
         };
         by_pod_range()
+            .or_else(by_pod_map)
             .or_else(by_node_address)
             .or_else(|| self.by_endpoint(snapshot, address))
     }
@@ -158,12 +189,8 @@ impl AddressIndex {
     /// Of several Services the first by name that names a Node counts.
     fn by_endpoint<'a>(&'a self, snapshot: &'a Snapshot, address: IpAddr) -> Option<Location<'a>> {
         let mut users = self.users(address).iter();
-        let (node_name, service) =
-            users.find_map(|user| Some((user.node.as_ref()?, &user.service)))?;
-        Some(Location {
-            node_name,
-            labels: snapshot.node(node_name).map(|node| &node.labels),
-            source: AddressSource::Endpoint(service),
-        })
+        let (node, service) = users.find_map(|user| Some((user.node.as_ref()?, &user.service)))?;
+        let source = AddressSource::Endpoint(service);
+        Some(Location::on_named(snapshot, node, source))
     }
 }

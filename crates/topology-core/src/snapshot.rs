@@ -8,6 +8,8 @@ mod drained;
 mod firewall_marks;
 mod marks;
 mod node_addresses;
+mod pod_addresses;
+mod pods;
 mod policies;
 mod presence;
 mod tally;
@@ -28,6 +30,7 @@ use firewall_marks::{FirewallMarks, marked_ports};
 use marks::Marks;
 pub use marks::{Changes, Dirty};
 use node_addresses::NodeAddresses;
+use pod_addresses::PodAddresses;
 use presence::Presence;
 use tally::LabelTallies;
 pub(crate) use tally::{LabelTally, NodeTotals};
@@ -39,6 +42,7 @@ pub(crate) use tally::{LabelTally, NodeTotals};
 pub struct Snapshot {
     nodes: FxHashMap<Arc<str>, Node>,
     node_addresses: NodeAddresses,
+    pod_addresses: PodAddresses,
     services: BTreeMap<ObjectName, ServiceAndSlices>,
     /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,

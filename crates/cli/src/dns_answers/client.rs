@@ -41,7 +41,7 @@ impl DnsCluster {
             ClientPlace::find(self.snapshot(), &addresses, &own, address);
         if rule == PlacementRule::Unknown && server_node.is_none() {
             return Err(Failure::input(format_args!(
-                "--client {address}: no Node has the address or a pod range around it, and no endpoint has it, so it \
+                "--client {address}: no Node has the address or a pod range around it, and no PodMap and no endpoint has it, so it \
                  counts as a client of the server's node; add --node NAME, the node of the server that it asks"
             )));
         }
@@ -60,10 +60,13 @@ fn words(rule: PlacementRule, node: &str) -> String {
             format!("node {node}, on which the server runs, has it, or a pod range around it")
         }
         PlacementRule::PodRange => format!("node {node} has the smallest pod range around it"),
+        PlacementRule::PodMap => format!("the PodMap of node {node} has it"),
         PlacementRule::NodeAddress => format!("it is an address of node {node}"),
         PlacementRule::Endpoint => format!("an endpoint with this address is on node {node}"),
         PlacementRule::Unknown => {
-            format!("no node and no endpoint has it, so it counts for the server's node, {node}")
+            format!(
+                "no node, no PodMap and no endpoint has it, so it counts for the server's node, {node}"
+            )
         }
     }
 }

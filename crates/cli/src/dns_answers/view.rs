@@ -84,7 +84,7 @@ pub struct ClientView {
     /// Absent for any client of the Node.
     pub address: Option<IpAddr>,
     pub node: String,
-    /// The rule of docs/dns.md that found the Node, 1 to 5; absent without an address.
+    /// The rule of docs/dns.md that found the Node, 1 to 6; absent without an address.
     pub rule: Option<u8>,
     /// The same as text.
     pub words: String,

@@ -13,9 +13,11 @@ use serde::Serialize;
 pub struct LocationView {
     pub address: IpAddr,
     pub node: String,
+    /// `namespace/name` of the Pod, if a PodMap has the address.
+    pub pod: Option<String>,
     /// The labels of the Node; absent if the input does not have the Node.
     pub labels: Option<BTreeMap<String, String>>,
-    /// The object that says so: `podRange`, `nodeAddress` or `endpoint`.
+    /// The object that says so: `podRange`, `podMap`, `nodeAddress` or `endpoint`.
     pub source: String,
     /// The range of `podRange`.
     pub range: Option<String>,
@@ -23,6 +25,6 @@ pub struct LocationView {
     pub service: Option<String>,
     /// The source as text.
     pub words: String,
-    /// Warnings about files, Nodes and EndpointSlices of the input.
+    /// Warnings about files, Nodes, PodMaps and EndpointSlices of the input.
     pub warnings: Vec<WarningView>,
 }

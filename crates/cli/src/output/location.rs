@@ -18,10 +18,12 @@ const COLUMNS: [Column; 2] = [
 pub fn text(view: &LocationView, width: Option<usize>) -> String {
     let address = paint(view.address.to_string(), CellStyle::Strong);
     let node = paint(&view.node, CellStyle::Strong);
-    let mut text = format!(
-        "{address}  on node {node}\n\nKnown from  {}\n\n",
-        wrap(&view.words, 12, width)
-    );
+    let mut text = format!("{address}  on node {node}\n\n");
+    if let Some(pod) = &view.pod {
+        let _written = writeln!(text, "Pod         {}", wrap(pod, 12, width));
+    }
+    // Writing to a String cannot fail.
+    let _written = writeln!(text, "Known from  {}\n", wrap(&view.words, 12, width));
     match &view.labels {
         None => text.push_str("the input does not have this Node, so its labels are not known\n"),
         Some(labels) if labels.is_empty() => text.push_str("the Node has no labels\n"),

@@ -41,6 +41,7 @@ pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
         ("TopologyPolicy", GROUP) => Ok(Kind::TopologyPolicy),
         ("ClusterTopologyPolicy", GROUP) => Ok(Kind::ClusterTopologyPolicy),
         ("TopologyDrain", GROUP) => Ok(Kind::TopologyDrain),
+        ("PodMap", GROUP) => Ok(Kind::PodMap),
         (kind, "") => Err(kind.to_owned()),
         (kind, group) => Err(format!("{kind}.{group}")),
     })

@@ -87,7 +87,8 @@ impl Code {
                 | Kind::Service
                 | Kind::EndpointSlice
                 | Kind::ServiceCidr
-                | Kind::Namespace,
+                | Kind::Namespace
+                | Kind::PodMap,
             )
             | None => other,
         }

@@ -137,6 +137,8 @@ fn touch_kinds(round: u32) {
     const GROUP: &str = "topology.ipvs-topo.io";
     let kinds = [
         "clustertopologypolicies",
+        "podlocators",
+        "podmaps",
         "topologyagents",
         "topologydrains",
         "topologymaps",

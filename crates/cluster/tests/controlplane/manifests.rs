@@ -6,7 +6,7 @@ use crate::kubectl::{
 };
 
 /// A kind, one of its fields, and a text that `kubectl explain` must print for the field.
-const EXPLAINED: [(&str, &str, &str); 5] = [
+const EXPLAINED: [(&str, &str, &str); 7] = [
     (
         "clustertopologypolicies",
         "spec.levels.minReadyPercent",
@@ -19,6 +19,8 @@ const EXPLAINED: [(&str, &str, &str); 5] = [
     ),
     ("topologydrains", "spec.expiresAt", "72 hours"),
     ("topologymaps", "spec.nodes", "by name"),
+    ("podmaps", "spec.pods", "at each address"),
+    ("podlocators", "spec.nodeLabels", "labels of the Node"),
     ("topologyagents", "status.fallbacks.reason", "BelowMin"),
 ];
 
@@ -41,7 +43,9 @@ fn kubectl_explain_describes_every_kind() {
 fn every_kind_has_a_short_name_and_the_category() {
     installed();
     let listed = ok(&["api-resources", "--categories=ipvs-topo", "--no-headers"]);
-    for short in [" ctp ", " tp ", " tdrain ", " tmap ", " tagent "] {
+    for short in [
+        " ctp ", " tp ", " tdrain ", " tmap ", " pmap ", " ploc ", " tagent ",
+    ] {
         assert!(listed.contains(short), "{listed}");
     }
 }
@@ -167,6 +171,7 @@ mod alone {
             ("overlays/edge", true),
             ("overlays/hints", false),
             ("overlays/dns", true),
+            ("overlays/pod-locator", false),
         ] {
             let path = repository(&format!("manifests/{folder}"));
             // kubectl caches the list of kinds for hours.

@@ -18,6 +18,13 @@ pub(crate) fn show(object: &Object) -> String {
         }
         Object::Policy(policy) => show_policy(policy),
         Object::Drain(drain) => show_drain(drain),
+        Object::PodMap(pods) => {
+            let mut text = format!("PodMap {}\n", pods.node);
+            for (address, pod) in &pods.pods {
+                writeln!(text, "  {address} {pod}").unwrap();
+            }
+            text
+        }
         Object::Namespace(namespace) => {
             let labels = show_labels(&namespace.labels);
             format!("Namespace {}:{labels}\n", namespace.name)

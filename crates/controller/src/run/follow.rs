@@ -1,4 +1,4 @@
-//! Follows one collection and sends its changes to the loop.
+//! Follows one collection, or its part in a namespace, and sends its changes to the loop.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,21 +16,46 @@ use crate::state::{Collection, Name, name_of};
 #[cfg(test)]
 mod tests;
 
+/// A collection, or its part in a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Followed {
+    pub(super) collection: Collection,
+    /// `None` for all namespaces.
+    pub(super) namespace: Option<String>,
+}
+
+impl From<Collection> for Followed {
+    fn from(collection: Collection) -> Self {
+        Self {
+            collection,
+            namespace: None,
+        }
+    }
+}
+
+impl Followed {
+    /// Whether it has the object, if the object is in its collection.
+    pub(super) fn has(&self, (namespace, _): &Name) -> bool {
+        let own = self.namespace.as_ref();
+        own.is_none_or(|own| own == namespace)
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Update {
     Applied(Collection, Value),
     Deleted(Collection, Name),
     /// A list is complete; the names of all objects.
-    Listed(Collection, BTreeSet<Name>),
+    Listed(Followed, BTreeSet<Name>),
     /// A request failed and is retried.
-    Failed(Collection),
+    Failed(Followed),
 }
 
 /// Follows until the receiver is dropped. If a list of Nodes does not have more than half of the
 /// known Nodes, a second list after `confirm` must confirm it.
 pub(super) async fn follow(
     connection: Connection,
-    collection: Collection,
+    scope: Followed,
     resource: Resource,
     confirm: Duration,
     updates: mpsc::Sender<Update>,
@@ -39,8 +64,8 @@ pub(super) async fn follow(
         source: Watcher::new(connection.clone(), resource),
         connection,
         resource,
-        collection,
-        names: (collection == Collection::Nodes).then(|| Names::new(confirm)),
+        names: (scope.collection == Collection::Nodes).then(|| Names::new(confirm)),
+        scope,
         listed: None,
         has_failed: false,
         log: LogOnce::default(),
@@ -57,10 +82,17 @@ pub(super) async fn follow(
 }
 
 /// The resource of a collection. Hints need whole Services, and the map only their annotations.
-pub(super) fn resource(collection: Collection, write_hints: bool) -> Resource {
+pub(super) fn resource(scope: &Followed, write_hints: bool) -> Resource {
+    let collection = scope.collection;
+    let path = match &scope.namespace {
+        None => collection.all(),
+        // Once for each namespace of the command line.
+        Some(namespace) => collection.path(namespace, "").leak(),
+    };
     let is_whole = write_hints || collection != Collection::Services;
     Resource {
         selector: collection.selector(),
+        fields: collection.fields(),
         page_size: 200,
         optional: true,
         format: if is_whole {
@@ -68,14 +100,14 @@ pub(super) fn resource(collection: Collection, write_hints: bool) -> Resource {
         } else {
             Format::JsonMetadata
         },
-        ..Resource::new(collection.all())
+        ..Resource::new(path)
     }
 }
 
 struct CollectionFollower {
     connection: Connection,
     resource: Resource,
-    collection: Collection,
+    scope: Followed,
     source: Watcher<Value>,
     /// The known names; `None` for other collections than Nodes.
     names: Option<Names>,
@@ -111,7 +143,7 @@ impl CollectionFollower {
             WatcherChange::Gone(object) => {
                 let name = name_of(&object);
                 self.names.iter_mut().for_each(|names| names.deleted(&name));
-                Update::Deleted(self.collection, name)
+                Update::Deleted(self.scope.collection, name)
             }
             WatcherChange::Listed => {
                 let listed = self.listed.take().unwrap_or_default();
@@ -119,7 +151,7 @@ impl CollectionFollower {
                     Some(names) => names.listed(listed, Instant::now()),
                     None => listed,
                 };
-                Update::Listed(self.collection, exist)
+                Update::Listed(self.scope.clone(), exist)
             }
             // A single broken watch is normal.
             WatcherChange::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => {
@@ -127,7 +159,7 @@ impl CollectionFollower {
             }
             WatcherChange::Trouble(error) => {
                 self.log.failed(&error);
-                return Some(Update::Failed(self.collection));
+                return Some(Update::Failed(self.scope.clone()));
             }
         };
         self.has_failed = false;
@@ -143,6 +175,6 @@ impl CollectionFollower {
         if let Some(listed) = &mut self.listed {
             listed.insert(name);
         }
-        Update::Applied(self.collection, object)
+        Update::Applied(self.scope.collection, object)
     }
 }

@@ -23,6 +23,7 @@ pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Valu
             let path = format!("{path}/status");
             connection.replace(&path, &write.body).await
         }
+        WriteKind::Delete => connection.delete(&path).await,
         WriteKind::Merge => {
             let path = format!("{path}?fieldManager={MANAGER}");
             connection.patch(&path, Patch::Merge, &write.body).await

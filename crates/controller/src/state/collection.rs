@@ -14,6 +14,12 @@ pub enum Collection {
     Services,
     /// `EndpointSlice` objects that the controller of Kubernetes does not create.
     Slices,
+    /// Pods that may have an address of their own.
+    Pods,
+    /// `PodMap` objects; only the controller writes them.
+    PodMaps,
+    /// `PodLocator` objects; only the controller writes them.
+    PodLocators,
 }
 
 impl Collection {
@@ -30,6 +36,9 @@ impl Collection {
     /// The collections that hints depend on.
     pub const FOR_HINTS: [Self; 2] = [Self::Services, Self::Slices];
 
+    /// The collections that are followed with `--pod-locator-namespaces`.
+    pub const FOR_PODS: [Self; 3] = [Self::Pods, Self::PodMaps, Self::PodLocators];
+
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
@@ -40,6 +49,9 @@ impl Collection {
             Self::Maps => "topologymaps",
             Self::Services => "services",
             Self::Slices => "endpointslices",
+            Self::Pods => "pods",
+            Self::PodMaps => "podmaps",
+            Self::PodLocators => "podlocators",
         }
     }
 
@@ -53,16 +65,23 @@ impl Collection {
             Self::Maps => "TopologyMap",
             Self::Services => "Service",
             Self::Slices => "EndpointSlice",
+            Self::Pods => "Pod",
+            Self::PodMaps => "PodMap",
+            Self::PodLocators => "PodLocator",
         }
     }
 
     pub(super) fn version(self) -> String {
         match self {
-            Self::Nodes | Self::Services => "v1".to_owned(),
+            Self::Nodes | Self::Services | Self::Pods => "v1".to_owned(),
             Self::Slices => "discovery.k8s.io/v1".to_owned(),
-            Self::ClusterPolicies | Self::Policies | Self::Drains | Self::Agents | Self::Maps => {
-                format!("{GROUP}/{VERSION}")
-            }
+            Self::ClusterPolicies
+            | Self::Policies
+            | Self::Drains
+            | Self::Agents
+            | Self::Maps
+            | Self::PodMaps
+            | Self::PodLocators => format!("{GROUP}/{VERSION}"),
         }
     }
 
@@ -76,6 +95,9 @@ impl Collection {
             Self::Maps => "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps",
             Self::Services => "/api/v1/services",
             Self::Slices => "/apis/discovery.k8s.io/v1/endpointslices",
+            Self::Pods => "/api/v1/pods",
+            Self::PodMaps => "/apis/topology.ipvs-topo.io/v1alpha1/podmaps",
+            Self::PodLocators => "/apis/topology.ipvs-topo.io/v1alpha1/podlocators",
         }
     }
 
@@ -93,7 +115,31 @@ impl Collection {
             | Self::Drains
             | Self::Agents
             | Self::Maps
-            | Self::Services => "",
+            | Self::Services
+            | Self::Pods
+            | Self::PodMaps
+            | Self::PodLocators => "",
+        }
+    }
+
+    /// The field selector, percent-encoded. Selects Pods that may have an address of their own: scheduled, not on the
+    /// host network, not ended.
+    pub const fn fields(self) -> &'static str {
+        match self {
+            Self::Pods => {
+                "spec.nodeName%21%3D%2Cspec.hostNetwork%3Dfalse%2Cstatus.phase%21%3DSucceeded%2C\
+                 status.phase%21%3DFailed"
+            }
+            Self::Nodes
+            | Self::ClusterPolicies
+            | Self::Policies
+            | Self::Drains
+            | Self::Agents
+            | Self::Maps
+            | Self::Services
+            | Self::Slices
+            | Self::PodMaps
+            | Self::PodLocators => "",
         }
     }
 

@@ -55,7 +55,10 @@ impl Observed {
                 | Collection::Agents
                 | Collection::Maps
                 | Collection::Services
-                | Collection::Slices => {}
+                | Collection::Slices
+                | Collection::Pods
+                | Collection::PodMaps
+                | Collection::PodLocators => {}
             }
         }
         for validated in self.policies.values() {

@@ -28,6 +28,7 @@ pub enum WriteKind {
     Replace,
     /// Replaces the status if the object has not changed.
     Status,
+    Delete,
     /// Sends a merge patch, which succeeds if the object has not changed.
     Merge,
 }

@@ -105,6 +105,7 @@ spec:
                     let path = Collection::Maps.path("", name);
                     self.ask("the map", &async |api| match write.kind {
                         WriteKind::Create => api.create(&path, &write.body).await,
+                        WriteKind::Delete => api.delete(&path).await,
                         WriteKind::Replace | WriteKind::Status | WriteKind::Merge => {
                             api.replace(&path, &write.body).await
                         }

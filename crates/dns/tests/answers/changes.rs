@@ -1,7 +1,7 @@
 //! A change of the snapshot changes the next answer.
 
 use hickory_proto::rr::RecordType;
-use topology_core::model::{EndpointSlice, Node, ObjectName};
+use topology_core::model::{EndpointSlice, Node, NodePods, ObjectName};
 
 use crate::cluster_of::{CLIENT, Dns, headless};
 
@@ -51,6 +51,26 @@ fn endpoints_services_and_nodes_that_change_are_answered_at_once() {
     assert_eq!(dns.ask(name, RecordType::A), ["NXDOMAIN"]);
     let pointer = dns.ask("11.1.244.10.in-addr.arpa.", RecordType::PTR);
     assert_eq!(pointer, ["not ours"]);
+}
+
+#[test]
+fn a_client_is_found_by_the_pod_map_as_soon_as_it_changes() {
+    const POD: &str = "172.16.0.9";
+    let mut dns = Dns::of(&headless(""));
+    let pods = |node: &str| NodePods {
+        node: node.into(),
+        pods: [(POD.parse().unwrap(), ObjectName::new("shop", "web"))].into(),
+    };
+    assert_eq!(dns.place_of(POD), ("n1".to_owned(), 6));
+    dns.snapshot.set_node_pods(pods("n3"));
+    assert_eq!(dns.place_of(POD), ("n3".to_owned(), 3));
+    // The address moves: the first by name has it until the other map follows.
+    dns.snapshot.set_node_pods(pods("n2"));
+    assert_eq!(dns.place_of(POD), ("n2".to_owned(), 3));
+    dns.snapshot.remove_node_pods("n2");
+    assert_eq!(dns.place_of(POD), ("n3".to_owned(), 3));
+    dns.snapshot.remove_node_pods("n3");
+    assert_eq!(dns.place_of(POD), ("n1".to_owned(), 6));
 }
 
 #[test]

@@ -24,17 +24,27 @@ fn the_answer_depends_on_the_node_of_the_client() {
     }
 }
 
+/// Pods on n2: with an address outside of all ranges, with one in the range of n1, and with one of Node n3.
+const PODS: &str = "---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: PodMap
+metadata: {name: n2}
+spec: {pods: {172.16.0.2: shop/web-1, 10.244.1.77: shop/web-2, 192.0.2.3: shop/web-3}}
+";
+
 #[test]
-fn a_client_outside_of_pod_ranges_is_found_as_an_endpoint() {
-    let yaml = headless("").replace("10.244.3.10", "172.16.0.3");
+fn a_client_outside_of_pod_ranges_is_found_as_a_pod_or_an_endpoint() {
+    let yaml = headless("").replace("10.244.3.10", "172.16.0.3") + PODS;
     let dns = Dns::of(&yaml);
     for (client, node, rule) in [
         ("10.244.1.77", "n1", 1),
         ("192.0.2.1", "n1", 1),
         ("10.244.2.77", "n2", 2),
-        ("192.0.2.2", "n2", 3),
-        ("172.16.0.3", "n3", 4),
-        ("172.16.0.4", "n1", 5),
+        ("172.16.0.2", "n2", 3),
+        ("192.0.2.3", "n2", 3),
+        ("192.0.2.2", "n2", 4),
+        ("172.16.0.3", "n3", 5),
+        ("172.16.0.4", "n1", 6),
     ] {
         let expected = (node.to_owned(), rule);
         assert_eq!(dns.place_of(client), expected, "{client}");

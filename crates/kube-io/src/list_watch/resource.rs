@@ -23,6 +23,8 @@ pub struct Resource {
     pub path: &'static str,
     /// The `labelSelector`, percent-encoded; empty for all objects.
     pub selector: &'static str,
+    /// The `fieldSelector`, percent-encoded; empty for all objects.
+    pub fields: &'static str,
     /// Set on each object: items of a list have no `kind` and `apiVersion`.
     pub type_meta: Option<TypeMeta>,
     /// Objects per page. A page should stay below ten megabytes.
@@ -38,6 +40,7 @@ impl Resource {
         Self {
             path,
             selector: "",
+            fields: "",
             type_meta: None,
             page_size: 500,
             optional: false,
@@ -100,11 +103,20 @@ impl Resource {
 
     /// The start of the query, which selects the objects.
     fn query(&self, only: Option<&str>) -> String {
-        match (only, self.selector) {
-            (Some(name), _) => format!("fieldSelector=metadata.name%3D{}&", escaped(name)),
-            (None, "") => String::new(),
-            (None, selector) => format!("labelSelector={selector}&"),
+        if let Some(name) = only {
+            return format!("fieldSelector=metadata.name%3D{}&", escaped(name));
         }
+        let selectors = [
+            ("labelSelector", self.selector),
+            ("fieldSelector", self.fields),
+        ];
+        let mut query = String::new();
+        for (name, selector) in selectors {
+            if !selector.is_empty() {
+                query.extend([name, "=", selector, "&"]);
+            }
+        }
+        query
     }
 }
 
@@ -163,6 +175,14 @@ mod tests {
         assert_eq!(
             selected.stream_path(None, Some("5"), 300),
             "/api/v1/nodes?labelSelector=%21app&watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=5"
+        );
+        let both = Resource {
+            fields: "spec.unschedulable%3Dfalse",
+            ..selected
+        };
+        assert_eq!(
+            both.page_path(None, None, false),
+            "/api/v1/nodes?labelSelector=%21app&fieldSelector=spec.unschedulable%3Dfalse&limit=200"
         );
     }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 use topology_core::address_index::{AddressIndex, AddressSource};
-use topology_core::model::{IpNetwork, Node, ObjectName, parse_range};
+use topology_core::model::{IpNetwork, Node, NodePods, ObjectName, parse_range};
 use topology_core::snapshot::Snapshot;
 
 use crate::world::{self, at};
@@ -36,6 +36,9 @@ const RANGES: [&str; 7] = [
 enum Change {
     SetNode(Node),
     RemoveNode(&'static str),
+    /// The addresses of the Pods on a Node.
+    SetPods(&'static str, Vec<IpAddr>),
+    RemovePods(&'static str),
     /// The endpoints of a Service: addresses, and their Nodes.
     SetEndpoints(&'static str, Vec<(IpAddr, Option<&'static str>)>),
     SetService(&'static str),
@@ -75,6 +78,8 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         4 => node,
         2 => name().prop_map(Change::RemoveNode),
+        3 => (name(), addresses()).prop_map(|(node, addresses)| Change::SetPods(node, addresses)),
+        1 => name().prop_map(Change::RemovePods),
         3 => endpoints,
         2 => service().prop_map(Change::SetService),
         1 => service().prop_map(Change::RemoveService),
@@ -85,12 +90,13 @@ fn change() -> impl Strategy<Value = Change> {
 #[derive(Debug, Default)]
 struct Objects {
     nodes: BTreeMap<&'static str, Node>,
+    pods: BTreeMap<&'static str, Vec<IpAddr>>,
     services: BTreeSet<&'static str>,
     endpoints: BTreeMap<&'static str, Vec<(IpAddr, Option<&'static str>)>>,
 }
 
-/// A location as text: the Node, its zone, and how it was found.
-type Found = (String, Option<String>, String);
+/// A location as text: the Node, its zone, the Pod, and how it was found.
+type Found = (String, Option<String>, Option<String>, String);
 
 impl Objects {
     fn apply(&mut self, change: Change) {
@@ -100,6 +106,8 @@ impl Objects {
                 self.nodes.insert(name.unwrap(), node);
             }
             Change::RemoveNode(name) => drop(self.nodes.remove(name)),
+            Change::SetPods(node, addresses) => drop(self.pods.insert(node, addresses)),
+            Change::RemovePods(node) => drop(self.pods.remove(node)),
             Change::SetEndpoints(service, endpoints) => {
                 self.endpoints.insert(service, endpoints);
             }
@@ -113,7 +121,19 @@ impl Objects {
         Some(labels.get(world::ZONE)?.to_string())
     }
 
+    /// The first Node whose Pods have the address.
+    fn node_of_pod(&self, address: IpAddr) -> Option<&'static str> {
+        let mut nodes = self.pods.iter();
+        let (node, _) = nodes.find(|(_, addresses)| addresses.contains(&address))?;
+        Some(node)
+    }
+
+    fn found(&self, node: &str, pod: Option<String>, source: String) -> Found {
+        (node.to_owned(), self.zone(node), pod, source)
+    }
+
     fn locate(&self, address: IpAddr) -> Option<Found> {
+        let on = self.node_of_pod(address);
         let mut ranges: Vec<(IpNetwork, &str)> = Vec::new();
         for (name, node) in &self.nodes {
             let around = node
@@ -125,29 +145,48 @@ impl Objects {
         // Later names lose against earlier ones with the same range.
         let smallest = ranges.iter().rev().max_by_key(|(range, _)| range.prefix());
         if let Some((range, node)) = smallest {
-            return Some((node.to_string(), self.zone(node), format!("range {range}")));
+            let pod = on.filter(|on| on == node).map(pod_of);
+            return Some(self.found(node, pod, format!("range {range}")));
+        }
+        if let Some(on) = on {
+            return Some(self.found(on, Some(pod_of(on)), "pod map".to_owned()));
         }
         for (name, node) in &self.nodes {
             if node.addresses.contains(&address) {
-                return Some((name.to_string(), self.zone(name), "address".to_owned()));
+                return Some(self.found(name, None, "address".to_owned()));
             }
         }
         for service in &self.services {
             let endpoints = self.endpoints.get(service).into_iter().flatten();
             let mut on_nodes = endpoints.filter(|(endpoint, _)| *endpoint == address);
             if let Some((_, Some(node))) = on_nodes.next() {
-                let source = format!("endpoint of t/{service}");
-                return Some((node.to_string(), self.zone(node), source));
+                return Some(self.found(node, None, format!("endpoint of t/{service}")));
             }
         }
         None
     }
 }
 
+/// Each Node has one Pod.
+fn pod_of(node: &str) -> String {
+    format!("t/pod-of-{node}")
+}
+
 fn apply(snapshot: &mut Snapshot, change: Change) {
     match change {
         Change::SetNode(node) => snapshot.set_node(node),
         Change::RemoveNode(name) => snapshot.remove_node(name),
+        Change::SetPods(node, addresses) => {
+            let pod = ObjectName::parse(&pod_of(node)).unwrap();
+            snapshot.set_node_pods(NodePods {
+                node: node.into(),
+                pods: addresses
+                    .into_iter()
+                    .map(|address| (address, pod.clone()))
+                    .collect(),
+            });
+        }
+        Change::RemovePods(node) => snapshot.remove_node_pods(node),
         Change::SetEndpoints(service, endpoints) => {
             let endpoints = endpoints.into_iter().map(|(address, node)| match node {
                 Some(node) => at(address).on(node),
@@ -164,12 +203,14 @@ fn found(index: &AddressIndex, snapshot: &Snapshot, address: IpAddr) -> Option<F
     let location = index.locate(snapshot, address)?;
     let source = match location.source {
         AddressSource::PodRange(range) => format!("range {range}"),
+        AddressSource::PodMap => "pod map".to_owned(),
         AddressSource::NodeAddress => "address".to_owned(),
         AddressSource::Endpoint(service) => format!("endpoint of {service}"),
     };
     let zone = location.labels.and_then(|labels| labels.get(world::ZONE));
     let zone = zone.map(ToString::to_string);
-    Some((location.node_name.to_string(), zone, source))
+    let pod = location.pod.map(ToString::to_string);
+    Some((location.node_name.to_string(), zone, pod, source))
 }
 
 proptest! {
@@ -206,6 +247,7 @@ fn a_relabelled_node_has_its_new_labels_at_once() {
         let expected = (
             "n1".to_owned(),
             Some(zone.to_owned()),
+            None,
             format!("range {range}"),
         );
         assert_eq!(found(&index, &snapshot, address), Some(expected));

@@ -4,6 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube_io::Fault;
 use kube_io::list_watch::{DriverError, Event, NextAttempt, Sink, chance};
 use object_tree::Node;
 use tokio::time::{Instant, sleep_until};
@@ -151,6 +152,13 @@ impl<'s> ResourceSink<'s> {
             reflector.node_list_late();
         }
         if error.is_initializing(failure.failures) {
+            return;
+        }
+        // Where nothing writes PodMaps, accounts have no permission for them.
+        let is_refused = self.id == ResourceId::POD_MAPS && error.fault == Fault::Forbidden;
+        if is_refused && reflector.count(self.id) == 0 {
+            reflector.absent(self.id);
+            sync_status.absent(self.id, error);
             return;
         }
         sync_status.failed(self.id, error);

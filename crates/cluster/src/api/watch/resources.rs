@@ -15,6 +15,7 @@ pub(crate) enum ResourceId {
 
 impl ResourceId {
     pub(crate) const NODES: Self = Self::Objects(Kind::Node);
+    pub(crate) const POD_MAPS: Self = Self::Objects(Kind::PodMap);
 
     /// The kind that the objects describe: Nodes in the case of `TopologyMap` objects.
     pub(crate) const fn kind(self) -> Kind {
@@ -58,7 +59,7 @@ pub(crate) fn cluster_resources(services: ServiceSelection) -> Vec<WatchedResour
         ServiceSelection::Proxied => PROXY_SELECTOR,
         ServiceSelection::ProxiedAndHeadless | ServiceSelection::All => "",
     };
-    vec![
+    let mut resources = vec![
         core(Kind::Node, "nodes", "/api/v1/nodes").page_size(200),
         core(Kind::Service, "services", "/api/v1/services").selector(selector),
         core(
@@ -101,7 +102,16 @@ pub(crate) fn cluster_resources(services: ServiceSelection) -> Vec<WatchedResour
         )
         .need(Need::IfMapped)
         .page_size(20),
-    ]
+    ];
+    if services == ServiceSelection::All {
+        let pod_maps = custom(
+            ResourceId::POD_MAPS,
+            "podmaps.topology.ipvs-topo.io",
+            "/apis/topology.ipvs-topo.io/v1alpha1/podmaps",
+        );
+        resources.push(pod_maps.page_size(200));
+    }
+    resources
 }
 
 /// A kind of Kubernetes itself, requested as protobuf.
@@ -167,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_name_of_every_resource_matches_its_path_and_version() {
-        for watched in cluster_resources(ServiceSelection::Proxied) {
+        for watched in cluster_resources(ServiceSelection::All) {
             let path = watched.resource.path;
             assert_eq!(Target::of(path).full_resource(), watched.name);
             let ours = format!("/apis/{GROUP}/{VERSION}/");

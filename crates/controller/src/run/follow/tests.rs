@@ -65,8 +65,9 @@ async fn connection(lists: &[Value]) -> Connection {
 /// The names in each list that the loop receives, until a list is empty.
 async fn listed_names(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
     let (sender, mut updates) = mpsc::channel(8);
-    let resource = resource(Collection::Nodes, false);
-    let following = follow(connection, Collection::Nodes, resource, confirm, sender);
+    let nodes = Followed::from(Collection::Nodes);
+    let resource = resource(&nodes, false);
+    let following = follow(connection, nodes, resource, confirm, sender);
     let following = tokio::spawn(following);
     let mut all: Vec<Vec<String>> = Vec::new();
     while all.last().is_none_or(|names| !names.is_empty()) {

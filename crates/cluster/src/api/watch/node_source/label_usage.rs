@@ -307,6 +307,7 @@ pub(in crate::api::watch) fn label_owner(key: &ObjectKey) -> LabelOwner {
         | Kind::Node
         | Kind::EndpointSlice
         | Kind::ServiceCidr
-        | Kind::Namespace => LabelOwner::Administrator,
+        | Kind::Namespace
+        | Kind::PodMap => LabelOwner::Administrator,
     }
 }

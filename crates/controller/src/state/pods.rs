@@ -1,0 +1,299 @@
+//! Plans `PodMap` and `PodLocator` objects: where Pods are.
+//!
+//! A change costs the Pods and Nodes that it names: they wait in a queue until their objects are as desired. Of an
+//! object only the version and a fingerprint are kept.
+
+mod planned;
+mod pod;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+
+use crd::{GROUP, MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec, VERSION};
+use serde_json::{Value, json};
+
+use super::collection::Collection;
+use super::observed::Observed;
+use super::value;
+use super::write::{Name, Write, WriteKind};
+use planned::Planned;
+use pod::PodInfo;
+use queue::Queue;
+use written::WrittenObject;
+
+/// The limit of writes of each kind in one plan.
+const MOST_WRITES: usize = 50;
+
+#[derive(Debug, Default)]
+pub(super) struct PodLocations {
+    pods: BTreeMap<Name, PodInfo>,
+    of_node: BTreeMap<String, BTreeSet<Name>>,
+    /// The Pods that report each address. More than one, while an address is used again.
+    of_address: HashMap<IpAddr, BTreeSet<Name>>,
+    maps: BTreeMap<Name, WrittenObject>,
+    locators: BTreeMap<Name, WrittenObject>,
+    /// The names of PodMaps that may differ from the desired ones.
+    changed_maps: Queue<Name>,
+    changed_locators: Queue<Name>,
+    /// The labels in the locators.
+    keys: Vec<String>,
+}
+
+impl PodLocations {
+    /// Records a Pod, or an object that the controller writes.
+    pub(super) fn apply(&mut self, collection: Collection, object: &Value) {
+        let name = value::name(object);
+        match self.written_mut(collection) {
+            Some((written, changed)) => {
+                written.insert(name.clone(), WrittenObject::of(object));
+                changed.push(name);
+            }
+            None => self.set(name, PodInfo::of(object)),
+        }
+    }
+
+    pub(super) fn delete(&mut self, collection: Collection, name: &Name) {
+        match self.written_mut(collection) {
+            Some((written, changed)) => {
+                written.remove(name);
+                changed.push(name.clone());
+            }
+            None => self.set(name.clone(), None),
+        }
+    }
+
+    pub(super) fn names(&self, collection: Collection) -> BTreeSet<Name> {
+        match self.written(collection) {
+            Some(written) => written.keys().cloned().collect(),
+            None => self.pods.keys().cloned().collect(),
+        }
+    }
+
+    /// The objects of a collection that the controller writes; `None` for Pods.
+    fn written(&self, collection: Collection) -> Option<&BTreeMap<Name, WrittenObject>> {
+        if collection == Collection::PodMaps {
+            Some(&self.maps)
+        } else if collection == Collection::PodLocators {
+            Some(&self.locators)
+        } else {
+            None
+        }
+    }
+
+    fn written_mut(
+        &mut self,
+        collection: Collection,
+    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut Queue<Name>)> {
+        if collection == Collection::PodMaps {
+            Some((&mut self.maps, &mut self.changed_maps))
+        } else if collection == Collection::PodLocators {
+            Some((&mut self.locators, &mut self.changed_locators))
+        } else {
+            None
+        }
+    }
+
+    /// Records that the labels of a Node changed, or that it was added or deleted.
+    pub(super) fn node_changed(&mut self, node: &str) {
+        self.changed_maps.push(map_name(node));
+        for pod in self.of_node.get(node).into_iter().flatten() {
+            self.changed_locators.push(pod.clone());
+        }
+    }
+
+    /// Replaces what is known of a Pod; `None` if it has no address of its own any more.
+    fn set(&mut self, name: Name, pod: Option<PodInfo>) {
+        if self.pods.get(&name) == pod.as_ref() {
+            return;
+        }
+        let old = self.pods.remove(&name);
+        if let Some(old) = &old {
+            remove_from(&mut self.of_node, &old.node, &name);
+            self.changed_maps.push(map_name(&old.node));
+            for address in &old.addresses {
+                if let Some(names) = self.of_address.get_mut(address) {
+                    names.remove(&name);
+                    if names.is_empty() {
+                        self.of_address.remove(address);
+                    }
+                }
+            }
+        }
+        if let Some(new) = &pod {
+            let of_node = self.of_node.entry(new.node.clone()).or_default();
+            of_node.insert(name.clone());
+            self.changed_maps.push(map_name(&new.node));
+            for address in &new.addresses {
+                let names = self.of_address.entry(*address).or_default();
+                names.insert(name.clone());
+            }
+        }
+        for address in old.iter().chain(&pod).flat_map(|pod| &pod.addresses) {
+            self.address_changed(*address);
+        }
+        self.changed_locators.push(name.clone());
+        if let Some(pod) = pod {
+            self.pods.insert(name, pod);
+        }
+    }
+
+    /// Records that another Pod may have the address now.
+    fn address_changed(&mut self, address: IpAddr) {
+        for name in self.of_address.get(&address).into_iter().flatten() {
+            if let Some(pod) = self.pods.get(name) {
+                self.changed_maps.push(map_name(&pod.node));
+            }
+            self.changed_locators.push(name.clone());
+        }
+    }
+
+    /// Returns writes of objects that are not as desired, except those that must wait.
+    pub(super) fn plan(
+        &mut self,
+        observed: &Observed,
+        must_wait: impl Fn(Collection, &Name) -> bool,
+    ) -> Vec<Write> {
+        let mut queue = std::mem::take(&mut self.changed_maps);
+        let mut writes = queue.take_writes(MOST_WRITES, |name| {
+            let write = || self.map_write(observed, name);
+            Planned::of(must_wait(Collection::PodMaps, name), write)
+        });
+        self.changed_maps = queue;
+        let mut queue = std::mem::take(&mut self.changed_locators);
+        writes.extend(queue.take_writes(MOST_WRITES, |name| {
+            let write = || self.locator_write(observed, name);
+            Planned::of(must_wait(Collection::PodLocators, name), write)
+        }));
+        self.changed_locators = queue;
+        writes
+    }
+
+    /// Sets the labels of Nodes that the locators have.
+    pub(super) fn use_keys(&mut self, keys: Vec<String>) {
+        if self.keys != keys {
+            self.keys = keys;
+            for name in self.pods.keys() {
+                self.changed_locators.push(name.clone());
+            }
+        }
+    }
+
+    fn map_write(&self, observed: &Observed, name: &Name) -> Option<Write> {
+        let spec = self.map_spec(observed, &name.1).map(|spec| json!(spec));
+        let written = self.maps.get(name);
+        write(Collection::PodMaps, name, spec, None, written)
+    }
+
+    /// `None` if the Node does not exist, or has no Pods.
+    fn map_spec(&self, observed: &Observed, node: &str) -> Option<PodMapSpec> {
+        observed.nodes.get(node)?;
+        let mut pods = BTreeMap::new();
+        for name in self.of_node.get(node)? {
+            for address in self.own_addresses(name) {
+                pods.insert(address, format!("{}/{}", name.0, name.1));
+            }
+        }
+        let pods: BTreeMap<IpAddr, String> = pods.into_iter().take(MAX_POD_ADDRESSES).collect();
+        (!pods.is_empty()).then_some(PodMapSpec { pods })
+    }
+
+    fn locator_write(&self, observed: &Observed, name: &Name) -> Option<Write> {
+        let pod = self.pods.get(name);
+        let spec = pod.map(|pod| json!(self.locator_spec(observed, name, pod)));
+        let written = self.locators.get(name);
+        write(Collection::PodLocators, name, spec, pod, written)
+    }
+
+    fn locator_spec(&self, observed: &Observed, name: &Name, pod: &PodInfo) -> PodLocatorSpec {
+        let node = observed.nodes.get(&pod.node);
+        let label = |key: &String| {
+            let value = node?.labels.get(key)?;
+            (!value.is_empty()).then(|| (key.clone(), value.to_string()))
+        };
+        let addresses = self.own_addresses(name);
+        PodLocatorSpec {
+            node_name: pod.node.clone(),
+            addresses: addresses.take(MAX_LOCATOR_ADDRESSES).collect(),
+            node_labels: self.keys.iter().filter_map(label).collect(),
+        }
+    }
+
+    /// The addresses that a Pod reports, without those of a Pod with a better claim.
+    fn own_addresses(&self, name: &Name) -> impl Iterator<Item = IpAddr> {
+        let pod = self.pods.get(name);
+        let addresses = pod.into_iter().flat_map(|pod| &pod.addresses).copied();
+        addresses.filter(move |address| self.owner(*address) == Some(name))
+    }
+
+    /// The Pod that has the address: one that does not terminate, then the oldest. So a kubelet that reports the
+    /// address of a Pod of another node does not get it.
+    fn owner(&self, address: IpAddr) -> Option<&Name> {
+        let names = self.of_address.get(&address)?.iter();
+        names.min_by_key(|name| {
+            let pod = self.pods.get(*name);
+            (pod.map(|pod| (pod.terminates, pod.created)), *name)
+        })
+    }
+}
+
+fn map_name(node: &str) -> Name {
+    (String::new(), node.to_owned())
+}
+
+fn remove_from(sets: &mut BTreeMap<String, BTreeSet<Name>>, key: &str, name: &Name) {
+    if let Some(names) = sets.get_mut(key) {
+        names.remove(name);
+        if names.is_empty() {
+            sets.remove(key);
+        }
+    }
+}
+
+/// The write that makes an object as desired; `None` if it is. An object of `owner` is deleted with that Pod.
+fn write(
+    collection: Collection,
+    name: &Name,
+    spec: Option<Value>,
+    owner: Option<&PodInfo>,
+    written: Option<&WrittenObject>,
+) -> Option<Write> {
+    let of_kind = |kind, body| Write {
+        collection,
+        name: name.clone(),
+        kind,
+        body,
+        is_transition: false,
+    };
+    let Some(spec) = spec else {
+        return written.map(|_| of_kind(WriteKind::Delete, Value::Null));
+    };
+    let mut metadata = json!({ "name": name.1 });
+    if !name.0.is_empty() {
+        value::put(&mut metadata, "namespace", &*name.0);
+    }
+    if let Some(owner) = owner {
+        let reference =
+            json!({"apiVersion": "v1", "kind": "Pod", "name": name.1, "uid": owner.uid});
+        value::put(&mut metadata, "ownerReferences", vec![reference]);
+    }
+    let mut body = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"),
+        "kind": collection.kind(),
+        "metadata": metadata,
+        "spec": spec,
+    });
+    let Some(written) = written else {
+        return Some(of_kind(WriteKind::Create, body));
+    };
+    if written.has_content_of(&body) {
+        return None;
+    }
+    if let Some(metadata) = body.get_mut("metadata") {
+        value::put(metadata, "resourceVersion", &*written.resource_version);
+    }
+    Some(of_kind(WriteKind::Replace, body))
+}
