@@ -37,6 +37,8 @@ const IP_FAMILIES: [u8; 3] = [1, 2, 10];
 
 /// Where the kernel lists the tables of legacy iptables.
 const NET: &str = "/proc/net";
+/// The programs of legacy iptables are found on the `PATH`.
+const ON_PATH: &str = "";
 
 /// Most chains that a warning names.
 const MOST_NAMES: usize = 3;
@@ -57,10 +59,8 @@ pub async fn watch_forwarding(period: Duration, news: watch::Sender<Vec<String>>
                 (seen, chains) = (generation, dropping);
             }
         }
-        let lines = line(&chains)
-            .into_iter()
-            .chain(legacy::lines(Path::new(NET)));
-        let lines: Vec<String> = lines.collect();
+        let mut lines: Vec<String> = line(&chains).into_iter().collect();
+        lines.extend(legacy::lines(Path::new(NET), ON_PATH).await);
         news.send_if_modified(|last| {
             let differs = *last != lines;
             *last = lines;

@@ -1,11 +1,15 @@
-//! Finds the table `filter` of legacy iptables, whose rules and policies netlink does not show.
+//! Reads the policy of the chain `FORWARD` of legacy iptables, which netlink does not show.
 //!
 //! The kernel has such a table from the first use of `iptables-legacy` in this network namespace until the module is
 //! unloaded. Its contents are behind a socket option of `iptables-legacy` itself (`IPT_SO_GET_ENTRIES` in
-//! `net/ipv4/netfilter/ip_tables.c`), so the warning names the command.
+//! `net/ipv4/netfilter/ip_tables.c`), so a program of iptables reads them. That is `iptables-legacy-save`, because it
+//! does not take the lock of iptables: other programs never wait for this one. Without the program, as in a container,
+//! the warning names the command.
 
 use std::fs;
 use std::path::Path;
+
+use subprocess::Program;
 
 /// Files with the names of the tables, one a line (`xt_table_seq_ops` in `net/netfilter/x_tables.c`), and the program.
 const FAMILIES: [(&str, &str); 2] = [
@@ -15,45 +19,170 @@ const FAMILIES: [(&str, &str); 2] = [
 
 const TABLE: &str = "filter";
 
-/// The warnings, one for each family; `net` is `/proc/net`.
-pub(super) fn lines(net: &Path) -> Vec<String> {
-    let has_table = |file: &str| {
-        let names = fs::read_to_string(net.join(file)).unwrap_or_default();
-        names.lines().any(|name| name == TABLE)
-    };
-    let families = FAMILIES.into_iter().filter(|(file, _)| has_table(file));
-    families.map(|(_, program)| line(program)).collect()
+/// The beginning of the line with the policy, as in `:FORWARD DROP [0:0]`.
+const CHAIN: &str = ":FORWARD ";
+
+/// The policy of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChainPolicy {
+    Accept,
+    Drop,
+    /// The program is absent or fails, or prints something else.
+    Unknown,
 }
 
-fn line(program: &str) -> String {
+/// The warnings, at most one for each family; `net` is `/proc/net`. The programs are in the folder `bin`, which ends with
+/// `/`, or on the `PATH` if it is empty.
+pub(super) async fn lines(net: &Path, bin: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (names, program) in FAMILIES {
+        if !has_table(&net.join(names)) {
+            continue;
+        }
+        match policy(&format!("{bin}{program}-save")).await {
+            ChainPolicy::Accept => {}
+            ChainPolicy::Drop => lines.push(dropped(program)),
+            ChainPolicy::Unknown => lines.push(unknown(program)),
+        }
+    }
+    lines
+}
+
+fn has_table(names: &Path) -> bool {
+    let names = fs::read_to_string(names).unwrap_or_default();
+    names.lines().any(|name| name == TABLE)
+}
+
+async fn policy(program: &str) -> ChainPolicy {
+    let saved = subprocess::run(&Program::new(program, &["-t", TABLE])).await;
+    saved.map_or(ChainPolicy::Unknown, |saved| {
+        parse(&String::from_utf8_lossy(&saved.stdout))
+    })
+}
+
+fn parse(saved: &str) -> ChainPolicy {
+    let mut chains = saved.lines().filter_map(|line| line.strip_prefix(CHAIN));
+    match chains
+        .next()
+        .and_then(|chain| chain.split_whitespace().next())
+    {
+        Some("ACCEPT") => ChainPolicy::Accept,
+        Some("DROP") => ChainPolicy::Drop,
+        _ => ChainPolicy::Unknown,
+    }
+}
+
+fn dropped(program: &str) -> String {
+    format!(
+        "forwarded packets are dropped by default, by the policy of the chain `FORWARD` of legacy iptables: connections \
+         of pods to Services fail, unless a rule of it accepts replies; see `{program} -S FORWARD`, and accept them, for \
+         example with `{}`",
+        remedy(program)
+    )
+}
+
+fn unknown(program: &str) -> String {
     format!(
         "this node uses legacy iptables, whose rules this agent cannot read: run `{program} -S FORWARD`; if it begins \
-         with `-P FORWARD DROP`, connections of pods to Services fail unless a rule accepts replies, for example `{program} \
-         -I FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT`"
+         with `-P FORWARD DROP`, connections of pods to Services fail unless a rule accepts replies, for example `{}`",
+        remedy(program)
     )
+}
+
+fn remedy(program: &str) -> String {
+    format!("{program} -I FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use tempfile::TempDir;
+
     use super::*;
 
-    #[test]
-    fn only_families_with_the_table_filter_are_reported_with_a_check_and_a_remedy() {
-        let net = tempfile::tempdir().unwrap();
-        assert!(lines(net.path()).is_empty(), "no legacy iptables");
-        fs::write(net.path().join("ip_tables_names"), "nat\nmangle\n").unwrap();
-        fs::write(net.path().join("ip6_tables_names"), "").unwrap();
-        assert!(lines(net.path()).is_empty());
-        fs::write(net.path().join("ip6_tables_names"), "nat\nfilter\n").unwrap();
-        let found = lines(net.path());
-        assert_eq!(found.len(), 1);
-        for command in [
-            "`ip6tables-legacy -S FORWARD`",
-            "`ip6tables-legacy -I FORWARD -m",
-        ] {
-            assert!(found[0].contains(command), "{found:?}");
+    /// The output of `iptables-legacy-save -t filter` beside Docker.
+    const DOCKER: &str = "# Generated by iptables-save v1.8.9 on Thu Nov 26 03:00:00 2026
+*filter
+:INPUT ACCEPT [12:720]
+:FORWARD DROP [3:180]
+:OUTPUT ACCEPT [9:540]
+:DOCKER - [0:0]
+-A FORWARD -j DOCKER
+COMMIT
+# Completed on Thu Nov 26 03:00:00 2026
+";
+
+    /// A node with legacy tables of IPv4, and its programs.
+    struct LegacyNode(TempDir);
+
+    impl LegacyNode {
+        fn new() -> Self {
+            let node = Self(tempfile::tempdir().unwrap());
+            fs::write(node.path("ip_tables_names"), "nat\nfilter\n").unwrap();
+            node
         }
-        fs::write(net.path().join("ip_tables_names"), "filter\n").unwrap();
-        assert_eq!(lines(net.path()).len(), 2);
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        /// Another process writes the program: a file that a child process of this one inherits cannot be run.
+        fn install(&self, script: &str) {
+            let program = self.path("iptables-legacy-save");
+            let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;
+            let mut shell = Command::new("sh");
+            let status = shell.args(["-c", write]).arg(program).arg(script).status();
+            assert!(status.unwrap().success());
+        }
+
+        async fn lines(&self) -> Vec<String> {
+            lines(self.0.path(), &format!("{}/", self.0.path().display())).await
+        }
+    }
+
+    #[tokio::test]
+    async fn only_families_with_the_table_filter_are_looked_at() {
+        let node = LegacyNode::new();
+        fs::write(node.path("ip_tables_names"), "nat\nmangle\n").unwrap();
+        fs::write(node.path("ip6_tables_names"), "").unwrap();
+        assert!(node.lines().await.is_empty());
+        fs::write(node.path("ip6_tables_names"), "nat\nfilter\n").unwrap();
+        let found = node.lines().await;
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("`ip6tables-legacy -S FORWARD`"));
+        fs::write(node.path("ip_tables_names"), "filter\n").unwrap();
+        assert_eq!(node.lines().await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_policy_that_cannot_be_read_is_reported_with_a_check_and_a_remedy() {
+        let node = LegacyNode::new();
+        let absent = node.lines().await;
+        assert_eq!(absent, [unknown("iptables-legacy")]);
+        for command in [
+            "`iptables-legacy -S FORWARD`",
+            "`iptables-legacy -I FORWARD -m",
+        ] {
+            assert!(absent[0].contains(command), "{absent:?}");
+        }
+        for script in ["echo no permission >&2; exit 4", "echo '*filter'"] {
+            node.install(script);
+            assert_eq!(node.lines().await, absent, "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_policy_drop_is_reported_if_the_policy_is_known() {
+        let node = LegacyNode::new();
+        node.install(&format!(
+            "test \"$*\" = '-t filter' && cat <<'END'\n{DOCKER}END"
+        ));
+        let found = node.lines().await;
+        assert_eq!(found, [dropped("iptables-legacy")]);
+        assert!(found[0].contains("`iptables-legacy -I FORWARD -m"));
+        node.install("echo ':FORWARD ACCEPT [0:0]'");
+        assert!(node.lines().await.is_empty());
     }
 }
