@@ -130,6 +130,7 @@ fn stage_of(decision: &Decision, reason: Reason) -> u8 {
         | Reason::ServingTerminating
         | Reason::NotReady
         | Reason::Terminating
+        | Reason::Disconnected
         | Reason::NotLocal
         | Reason::HintedElsewhere
         | Reason::OwnNodeUnknown

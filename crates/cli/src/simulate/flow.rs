@@ -191,6 +191,6 @@ fn levels(decision: &Decision) -> Vec<LevelKey> {
 fn could_serve(endpoint: &EndpointDecision) -> bool {
     !matches!(
         endpoint.reason,
-        Reason::NotReady | Reason::Terminating | Reason::BadAddress
+        Reason::NotReady | Reason::Terminating | Reason::Disconnected | Reason::BadAddress
     )
 }

@@ -1,8 +1,9 @@
 //! Collects the endpoints of one Service port, without duplicates.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use super::categorize;
 use super::port_view::PortView;
 use super::reason::Reason;
 use super::targets::PortTarget;
@@ -16,6 +17,8 @@ pub(super) struct Candidate<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) port: u16,
     pub(super) local: bool,
+    /// Whether it could serve, but for its server, which closed its connection to the agent.
+    disconnected: bool,
     /// Its Node, if known.
     pub(super) node: Option<&'a Node>,
     /// Its zone, from its Node or otherwise from the slice; never empty.
@@ -57,7 +60,7 @@ pub(super) fn collect<'a>(view: &PortView<'a>) -> PortCandidates<'a> {
         all.extend(endpoints.map(|endpoint| Candidate::new(view, endpoint, *port)));
     }
     let id = |candidate: &Candidate<'_>| (candidate.endpoint.address, candidate.port);
-    all.sort_by_key(|candidate| (id(candidate), !candidate.local, !candidate.endpoint.ready));
+    all.sort_by_key(|candidate| (id(candidate), !candidate.local, !candidate.is_ready()));
     all.dedup_by_key(|candidate| id(candidate));
     let is_refused = |candidate: &mut Candidate<'_>| candidate.reason == Reason::BadAddress;
     let refused = all.extract_if(.., is_refused).collect();
@@ -69,17 +72,22 @@ pub(super) fn collect<'a>(view: &PortView<'a>) -> PortCandidates<'a> {
 
 impl<'a> Candidate<'a> {
     fn new(view: &PortView<'a>, endpoint: &'a Endpoint, port: u16) -> Self {
+        let name = endpoint.node.as_ref();
+        let local = name.is_some_and(|name| **name == *view.me.node);
+        let disconnected =
+            local && categorize::is_usable(endpoint) && is_disconnected(view, endpoint, port);
         let reason = match unusable(endpoint.address, view.family()) {
             Some(_) => Reason::BadAddress,
+            None if disconnected => Reason::Disconnected,
             None => Reason::NotReady,
         };
-        let name = endpoint.node.as_ref();
         let node = name.and_then(|name| view.snapshot.node(name));
         let zone = node.and_then(|node| node.labels.get(ZONE));
         Self {
             endpoint,
             port,
-            local: name.is_some_and(|name| **name == *view.me.node),
+            local,
+            disconnected,
             node,
             zone: zone
                 .or(endpoint.zone.as_ref())
@@ -92,6 +100,36 @@ impl<'a> Candidate<'a> {
             excluded: false,
             share: Ratio::ZERO,
             weight: 0,
+        }
+    }
+
+    /// Whether it is ready.
+    pub(super) fn is_ready(&self) -> bool {
+        self.endpoint.ready && !self.disconnected
+    }
+
+    /// Whether it terminates but still serves.
+    pub(super) fn serves_terminating(&self) -> bool {
+        categorize::serves_terminating(self.endpoint) && !self.disconnected
+    }
+
+    /// Whether it could serve, at least as a last resort.
+    pub(super) fn is_usable(&self) -> bool {
+        categorize::is_usable(self.endpoint) && !self.disconnected
+    }
+
+    /// Whether kube-proxy's rules consider it.
+    pub(super) fn is_considered(&self) -> bool {
+        !self.excluded && !self.disconnected
+    }
+
+    /// Why it is not used while others are ready.
+    pub(super) fn why_unusable(&self) -> Option<Reason> {
+        match (self.endpoint.ready, self.endpoint.terminating) {
+            _ if self.disconnected => Some(Reason::Disconnected),
+            (true, _) => None,
+            (false, true) => Some(Reason::Terminating),
+            (false, false) => Some(Reason::NotReady),
         }
     }
 
@@ -108,6 +146,12 @@ impl<'a> Candidate<'a> {
         let label = self.node?.labels.get(key);
         label.filter(|value| !value.is_empty())
     }
+}
+
+/// Whether its server closed its connection to the agent.
+fn is_disconnected(view: &PortView<'_>, endpoint: &Endpoint, port: u16) -> bool {
+    let server = SocketAddr::new(endpoint.address, port);
+    view.me.disconnected.contains(&server)
 }
 
 /// Why `address` can never be a real server of a family; the API server refuses the same addresses in an EndpointSlice.

@@ -21,6 +21,8 @@ pub enum Reason {
     NotReady,
     /// It is terminating while others are ready.
     Terminating,
+    /// Its server closed its connection to the agent of this node.
+    Disconnected,
     /// It is on another node and the traffic policy is Local.
     NotLocal,
     /// Its hints name other Nodes, and those of another endpoint name this one.
@@ -65,6 +67,7 @@ impl Reason {
             | Self::Draining => true,
             Self::NotReady
             | Self::Terminating
+            | Self::Disconnected
             | Self::NotLocal
             | Self::HintedElsewhere
             | Self::OutsideLevels
@@ -90,6 +93,7 @@ impl Reason {
             Self::ServingTerminating => "ServingTerminating",
             Self::NotReady => "NotReady",
             Self::Terminating => "Terminating",
+            Self::Disconnected => "Disconnected",
             Self::NotLocal => "NotLocal",
             Self::HintedElsewhere => "HintedElsewhere",
             Self::OutsideLevels => "OutsideLevels",
@@ -117,6 +121,7 @@ impl fmt::Display for Reason {
             Self::ServingTerminating => "terminating but serving, none is ready",
             Self::NotReady => "not ready",
             Self::Terminating => "terminating",
+            Self::Disconnected => "its server closed its connection to the agent",
             Self::NotLocal => "not on this node, traffic policy Local",
             Self::HintedElsewhere => "hinted for elsewhere",
             Self::OutsideLevels => "in none of the policy's levels",

@@ -6,15 +6,16 @@
 //! levels is ever used. If none of our policies decides, kube-proxy's rules apply, see
 //! [`super::categorize`].
 //!
+//! An endpoint on this node whose server closed its connection to the agent is neither ready nor serving, whatever its
+//! conditions are.
+//!
 //! While this Node is unknown its labels are, too: a policy that ends in `*` gives all endpoints
 //! the same share, any other matches none.
 //!
 //! Example: hard `node`, one endpoint here not ready and another one here terminating but serving:
 //! that one is used.
 
-use super::categorize::{
-    self, NodeHints, ProxyLocation, Topology, TrafficPolicies, serves_terminating,
-};
+use super::categorize::{self, NodeHints, ProxyLocation, Topology, TrafficPolicies};
 use super::reason::Reason;
 use super::source::DecidingRule;
 use super::work::PortWork;
@@ -43,7 +44,7 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
         if bounded {
             work.refusal = Some(Refusal::OwnNodeUnknown);
             for candidate in &mut work.candidates {
-                let reason = why_unusable(candidate.endpoint);
+                let reason = candidate.why_unusable();
                 candidate.reason = reason.unwrap_or(Reason::OwnNodeUnknown);
             }
             return;
@@ -56,33 +57,32 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
         .candidates
         .iter()
         .filter(|candidate| !bounded || candidate.level.is_some());
-    let any_ready = allowed.any(|candidate| candidate.endpoint.ready);
+    let any_ready = allowed.any(|candidate| candidate.is_ready());
     let reason = match policy.mode {
         Mode::None => Reason::Ready,
         Mode::Hard | Mode::Prefer | Mode::Weighted | Mode::Balanced => Reason::InLevel,
     };
     for candidate in &mut work.candidates {
-        let endpoint = candidate.endpoint;
         let allowed = !bounded || candidate.level.is_some();
-        candidate.reason = match (endpoint.ready, allowed) {
+        candidate.reason = match (candidate.is_ready(), allowed) {
             (true, true) => reason,
             (true, false) => Reason::OutsideLevels,
-            (false, true) if !any_ready && serves_terminating(endpoint) => {
+            (false, true) if !any_ready && candidate.serves_terminating() => {
                 Reason::ServingTerminating
             }
-            (false, _) => why_unusable(endpoint).unwrap_or(reason),
+            (false, _) => candidate.why_unusable().unwrap_or(reason),
         };
     }
     work.uniform |= !bounded && !any_ready;
 }
 
-/// Applies kube-proxy's own rules to the endpoints that are not drained.
+/// Applies kube-proxy's own rules to the endpoints that are neither drained nor disconnected.
 pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, policy: TrafficPolicy) {
     let (indices, endpoints): (Vec<usize>, Vec<&Endpoint>) = work
         .candidates
         .iter()
         .enumerate()
-        .filter(|(_, candidate)| !candidate.excluded)
+        .filter(|(_, candidate)| candidate.is_considered())
         .map(|(index, candidate)| (index, candidate.endpoint))
         .unzip();
     let zone = work.own_node().and_then(|node| node.labels.get(ZONE));
@@ -119,16 +119,7 @@ pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, policy: TrafficPolicy) {
         candidate.reason = match listed.next_if_eq(&at) {
             Some(_) if endpoint.ready => reason,
             Some(_) => Reason::ServingTerminating,
-            None => why_unusable(endpoint).unwrap_or(otherwise),
+            None => candidate.why_unusable().unwrap_or(otherwise),
         };
-    }
-}
-
-/// Why `endpoint` is not used while others are ready.
-fn why_unusable(endpoint: &Endpoint) -> Option<Reason> {
-    match (endpoint.ready, endpoint.terminating) {
-        (true, _) => None,
-        (false, true) => Some(Reason::Terminating),
-        (false, false) => Some(Reason::NotReady),
     }
 }

@@ -55,7 +55,7 @@ fn stays(drain: &Drain) -> bool {
 fn remains(work: &PortWork<'_>, drains: &[ActiveDrain<'_>]) -> bool {
     let hints = matches!(work.rule, DecidingRule::KubeProxy(_));
     work.candidates.iter().any(|candidate| {
-        let usable = candidate.reason.is_chosen() || (hints && candidate.endpoint.ready);
+        let usable = candidate.reason.is_chosen() || (hints && candidate.is_ready());
         usable && !drains.iter().any(|active| covers(active.drain, candidate))
     })
 }

@@ -54,7 +54,7 @@ fn is_usable(candidate: &Candidate<'_>) -> bool {
 
 /// Evaluates hints again among the remaining endpoints.
 fn read_hints_again(work: &mut PortWork<'_>) {
-    let is_left = |candidate: &Candidate<'_>| !candidate.excluded && candidate.endpoint.ready;
+    let is_left = |candidate: &Candidate<'_>| !candidate.excluded && candidate.is_ready();
     if matches!(work.rule, DecidingRule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
         s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
     }

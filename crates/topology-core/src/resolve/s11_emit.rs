@@ -6,7 +6,6 @@
 //! weight 0, to finish their connections.
 
 use super::candidates::Candidate;
-use super::categorize::is_usable;
 use super::work::PortWork;
 use super::{Refusal, achieved};
 use crate::hash::Seed;
@@ -46,7 +45,7 @@ fn refusal(work: &PortWork<'_>) -> Refusal {
     let mut candidates = work.candidates.iter();
     if work.candidates.is_empty() {
         Refusal::NoEndpoints
-    } else if !candidates.any(|candidate| is_usable(candidate.endpoint)) {
+    } else if !candidates.any(Candidate::is_usable) {
         Refusal::NoneReady
     } else if work.source.is_local() {
         Refusal::NoneLocal

@@ -1,7 +1,7 @@
 //! The node and the time of a decision.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::infrastructure::NodeInfrastructure;
@@ -29,6 +29,9 @@ pub struct Viewpoint {
     /// The addresses of each Service that this node served before another Node listed them as its own, or before they
     /// became infrastructure. They stay with the Service: what others write must not remove a Service here.
     pub kept_addresses: Arc<BTreeMap<ObjectName, BTreeSet<IpAddr>>>,
+    /// Endpoints on this node whose servers closed their connections to the agent. They get no traffic, whatever their
+    /// conditions are: the EndpointSlice follows only after kubelet and the EndpointSlice controller.
+    pub disconnected: Arc<BTreeSet<SocketAddr>>,
 }
 
 impl Viewpoint {
@@ -43,6 +46,7 @@ impl Viewpoint {
             node_port_addresses: Arc::default(),
             infrastructure: Arc::default(),
             kept_addresses: Arc::default(),
+            disconnected: Arc::default(),
         }
     }
 

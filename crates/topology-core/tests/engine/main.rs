@@ -5,6 +5,8 @@ mod annotations;
 #[cfg(test)]
 mod dirty;
 #[cfg(test)]
+mod disconnected;
+#[cfg(test)]
 mod frontends;
 #[cfg(test)]
 mod headless;

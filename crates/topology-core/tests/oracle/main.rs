@@ -10,6 +10,8 @@ mod agree;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod disconnected;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod frac;

@@ -54,7 +54,7 @@ fn ready_since(work: &PortWork<'_>, now: i64) -> Vec<((IpAddr, u16), i64)> {
     let mut since: Vec<_> = work
         .candidates
         .iter()
-        .filter(|candidate| candidate.endpoint.ready)
+        .filter(|candidate| candidate.is_ready())
         .map(|candidate| {
             let id = (candidate.endpoint.address, candidate.port);
             let began = known.map_or(i64::MIN, |known| {

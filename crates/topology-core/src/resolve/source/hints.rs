@@ -13,7 +13,7 @@ use crate::resolve::work::PortWork;
 pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
     let usable = work.candidates.iter();
     let ready = usable
-        .filter(|candidate| candidate.endpoint.ready && !candidate.excluded)
+        .filter(|candidate| candidate.is_ready() && !candidate.excluded)
         .map(|candidate| candidate.endpoint);
     if !ready.clone().any(|endpoint| endpoint.hints.is_some()) {
         return None;
@@ -54,7 +54,7 @@ pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
 pub(in crate::resolve) fn missing(work: &PortWork<'_>) -> Option<Note> {
     let mode = work.view.service.hint_mode;
     let mut candidates = work.candidates.iter();
-    let ready = candidates.clone().any(|one| one.endpoint.ready);
+    let ready = candidates.clone().any(|one| one.is_ready());
     let hinted = candidates.any(|one| one.endpoint.hints.is_some());
     let is_missing = work.source == PolicySource::Uniform && ready && !hinted;
     (is_missing && mode != HintMode::Nothing).then_some(Note::HintsMissing { mode })
