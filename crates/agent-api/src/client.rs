@@ -1,11 +1,13 @@
-//! Queries the running agent over its unix socket.
+//! Talks to the running agent over its unix socket.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Bytes;
-use hyper::{Request, StatusCode};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
@@ -30,13 +32,7 @@ const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 /// No agent listens, the socket is not accessible, the agent does not respond in time, or it responds with an error.
 pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, QueryError> {
     let answer = tokio::time::timeout(TIMEOUT, fetch(socket, path));
-    let (status, body) = answer.await.map_err(|_elapsed| {
-        QueryError::Failed(format!(
-            "the agent at {} gave no answer in {} s; its log says what keeps it",
-            socket.display(),
-            TIMEOUT.as_secs()
-        ))
-    })??;
+    let (status, body) = answer.await.map_err(|_elapsed| no_answer(socket))??;
     match status {
         StatusCode::OK => serde_json::from_slice(&body).map_err(|error| {
             QueryError::Failed(format!(
@@ -44,12 +40,78 @@ pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Qu
                 socket.display()
             ))
         }),
-        StatusCode::NOT_FOUND => Err(QueryError::NotFound(reason(&body))),
-        status => Err(QueryError::Failed(format!(
+        status => Err(refused(socket, status, &body)),
+    }
+}
+
+/// Tells the agent that a server answers at `endpoints`, until the returned future is dropped or the process ends. Calls
+/// `opened` when the agent knows it. Completes when the agent ends the connection.
+///
+/// # Errors
+/// The agent does not know it: none listens, the socket is not accessible, or the agent refuses.
+pub async fn hold_endpoints(
+    socket: &Path,
+    endpoints: &[SocketAddr],
+    opened: impl FnOnce(),
+) -> Result<(), QueryError> {
+    let endpoints: Vec<String> = endpoints.iter().map(SocketAddr::to_string).collect();
+    let path = format!("/v1/endpoint-connection?endpoints={}", endpoints.join(","));
+    let (mut sender, connection) = connect(socket).await?;
+    let request = request(Request::post(&*path), &path)?;
+    let hold = async {
+        let answer = tokio::time::timeout(TIMEOUT, sender.send_request(request));
+        let response = answer.await.map_err(|_elapsed| no_answer(socket))?;
+        let response = response.map_err(|error| broken(socket, &error))?;
+        if response.status() != StatusCode::OK {
+            let (status, body) = whole(response)
+                .await
+                .map_err(|error| broken(socket, &error))?;
+            return Err(refused(socket, status, &body));
+        }
+        opened();
+        let mut body = response.into_body();
+        // The body has no content, and an error is its end, too.
+        while let Some(Ok(_)) = body.frame().await {}
+        Ok(())
+    };
+    drive(connection, hold).await
+}
+
+/// Drives the connection while `exchange` uses it. The exchange has the errors of the connection, too.
+async fn drive<T>(connection: ApiConnection, exchange: impl Future<Output = T>) -> T {
+    let connection = async {
+        let _ended = connection.await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        done = exchange => done,
+        never = connection => never,
+    }
+}
+
+fn no_answer(socket: &Path) -> QueryError {
+    QueryError::Failed(format!(
+        "the agent at {} gave no answer in {} s; its log says what keeps it",
+        socket.display(),
+        TIMEOUT.as_secs()
+    ))
+}
+
+fn broken(socket: &Path, error: &hyper::Error) -> QueryError {
+    QueryError::Failed(format!(
+        "the agent at {} broke off: {error}",
+        socket.display()
+    ))
+}
+
+fn refused(socket: &Path, status: StatusCode, body: &[u8]) -> QueryError {
+    match status {
+        StatusCode::NOT_FOUND => QueryError::NotFound(reason(body)),
+        status => QueryError::Failed(format!(
             "the agent at {} answers {status}: {}",
             socket.display(),
-            reason(&body)
-        ))),
+            reason(body)
+        )),
     }
 }
 
@@ -66,33 +128,38 @@ fn reason(body: &[u8]) -> String {
 }
 
 async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), QueryError> {
+    let (mut sender, connection) = connect(socket).await?;
+    let request = request(Request::get(path), path)?;
+    let exchange = async { whole(sender.send_request(request).await?).await };
+    let answer = drive(connection, exchange).await;
+    answer.map_err(|error| broken(socket, &error))
+}
+
+/// A connection that is to be driven while requests are sent.
+type ApiConnection = Connection<TokioIo<UnixStream>, Empty<Bytes>>;
+
+async fn connect(socket: &Path) -> Result<(SendRequest<Empty<Bytes>>, ApiConnection), QueryError> {
     let stream = UnixStream::connect(socket)
         .await
         .map_err(|error| no_agent(socket, &error))?;
-    let broken = |error: hyper::Error| {
-        QueryError::Failed(format!(
-            "the agent at {} broke off: {error}",
-            socket.display()
-        ))
-    };
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    let request = Request::get(path)
+    let connected = handshake(TokioIo::new(stream)).await;
+    connected.map_err(|error| broken(socket, &error))
+}
+
+fn request(
+    request: hyper::http::request::Builder,
+    path: &str,
+) -> Result<Request<Empty<Bytes>>, QueryError> {
+    request
         .header(hyper::header::HOST, "agent")
-        .body(Empty::<Bytes>::new())
-        .map_err(|error| QueryError::NotFound(format!("{path:?} cannot be asked: {error}")))?;
-    let exchange = async {
-        let response = sender.send_request(request).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        Ok((status, body))
-    };
-    // Drives the connection while the request runs.
-    tokio::select! {
-        answer = exchange => answer.map_err(broken),
-        Err(error) = connection => Err(broken(error)),
-    }
+        .body(Empty::new())
+        .map_err(|error| QueryError::NotFound(format!("{path:?} cannot be asked: {error}")))
+}
+
+async fn whole(response: Response<Incoming>) -> Result<(StatusCode, Bytes), hyper::Error> {
+    let status = response.status();
+    let body = response.into_body().collect().await?.to_bytes();
+    Ok((status, body))
 }
 
 fn no_agent(socket: &Path, error: &io::Error) -> QueryError {
@@ -100,7 +167,7 @@ fn no_agent(socket: &Path, error: &io::Error) -> QueryError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => QueryError::Failed(format!(
             "no agent is running: nothing answers at {place}; start one with \
-             `ipvs-topo agent --cluster PATH --node NAME`, or name its socket with --socket"
+             `ipvs-topo agent --cluster PATH --node NAME`, or name the socket of a running one"
         )),
         io::ErrorKind::PermissionDenied => QueryError::Failed(format!(
             "the agent's socket {place} is for root: run this as root"

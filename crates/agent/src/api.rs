@@ -7,6 +7,7 @@
 //! | `/v1/services?name=NS/SVC` | those of one Service; 404 if there is none |
 //! | `/v1/explain?name=NS/SVC` | how each was decided, and what would change it; 404 if there is none ([`ExplainView`]) |
 //! | `/v1/diff` | what would be written now ([`DiffView`]) |
+//! | POST `/v1/endpoint-connection?endpoints=IP:PORT,...` | none: a server on this node holds the connection while it can answer ([`connection`]) |
 //!
 //! Errors are `{"error": "..."}`. Large clusters are read in pages, so neither the loop nor this process's memory is
 //! used for everything at the same time.
@@ -20,6 +21,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod answer;
+mod connection;
 pub mod context;
 mod live;
 pub mod socket;
@@ -33,7 +35,7 @@ use agent_api::view::{DiffView, ExplainView};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
@@ -70,6 +72,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/services", get(services))
         .route("/v1/explain", get(explain))
         .route("/v1/diff", get(diff))
+        .route("/v1/endpoint-connection", post(connection::open))
         .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "this agent has no such page") })
         .with_state(api)
 }

@@ -18,6 +18,7 @@ pub mod start;
 pub mod start_error;
 pub mod state;
 
+mod endpoint_connections;
 mod inputs;
 mod loopback_node_ports;
 mod reconcile;

@@ -21,6 +21,7 @@ mod conntrack;
 mod counts;
 mod deadlines;
 mod desired;
+mod disconnected;
 mod drains;
 mod elements;
 mod firewall_marks;
@@ -78,6 +79,8 @@ enum Trigger {
     Moved,
     /// Gateways, resolvers or connections to the API server changed.
     Infrastructure,
+    /// Servers on this node opened or closed connections to the agent.
+    Connections,
     /// The thread that reads the cluster panicked.
     SourceEnded,
     /// A failed key, a draining real server, or failed routes or tables are due.
@@ -116,6 +119,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut health_failures = self.health_ports.failures();
         let mut loopback_failures = self.loopback_ports.failures();
         let mut infrastructure = self.infrastructure.clone();
+        let mut connections = self.endpoint_connections.changes();
         loop {
             let trigger = tokio::select! {
                 biased;
@@ -124,6 +128,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 () = address_monitor.next(), if self.startup.is_done() => Trigger::Moved,
                 () = infrastructure.changed(), if self.startup.is_done() => Trigger::Infrastructure,
+                () = connections.next(), if self.startup.is_done() => Trigger::Connections,
                 () = self.until_due() => Trigger::Due,
                 Ok(()) = health_failures.changed() => Trigger::AgentPorts,
                 Ok(()) = loopback_failures.changed() => Trigger::AgentPorts,
@@ -141,6 +146,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
                 Trigger::Moved => self.addresses_moved().await,
                 Trigger::Infrastructure => self.infrastructure_changed().await,
+                Trigger::Connections => self.connections_changed().await,
                 Trigger::SourceEnded => return Ended::SourceLost,
                 Trigger::Due => self.handle_due().await,
                 Trigger::AgentPorts => {

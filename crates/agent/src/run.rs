@@ -60,6 +60,7 @@ pub async fn run(
         pulse,
         health_ports,
         loopback_ports,
+        endpoint_connections,
     } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
@@ -87,6 +88,7 @@ pub async fn run(
         kernel,
         host,
         infrastructure,
+        endpoint_connections,
         ours: claims.keys.into_iter().collect(),
         deadlines: deadlines.iter().collect(),
         marks: saved_marks.marks,

@@ -16,6 +16,7 @@ use crate::agent_config::AgentConfig;
 use crate::agent_status::reporter;
 use crate::api::context::Api;
 use crate::api::socket::{self, Socket};
+use crate::endpoint_connections::EndpointConnections;
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
@@ -66,7 +67,9 @@ pub async fn run(
     // Dropped with the loop: the tasks stop, and the socket's file is removed.
     let _file = file;
     let mut servers = JoinSet::new();
-    let api = api::router(Arc::new(api(&options, &handle, sync_status.clone())));
+    let connections = ends.endpoint_connections.clone();
+    let api = api(&options, &handle, sync_status.clone(), connections);
+    let api = api::router(Arc::new(api));
     servers.spawn(async move {
         if let Err(error) = axum::serve(listener, api).await {
             tracing::error!(%error, "local API ended");
@@ -158,7 +161,12 @@ impl TcpServers<'_> {
     }
 }
 
-fn api(options: &AgentOptions, handle: &AgentHandle, sync_status: Option<SyncStatus>) -> Api {
+fn api(
+    options: &AgentOptions,
+    handle: &AgentHandle,
+    sync_status: Option<SyncStatus>,
+    endpoint_connections: EndpointConnections,
+) -> Api {
     let name = || options.source.clone();
     Api {
         handle: handle.clone(),
@@ -168,6 +176,7 @@ fn api(options: &AgentOptions, handle: &AgentHandle, sync_status: Option<SyncSta
             .map_or_else(name, |sync_status| sync_status.server().to_owned()),
         sync_status,
         started: options.started,
+        endpoint_connections,
     }
 }
 

@@ -18,6 +18,7 @@ use crate::agent_status::DecisionSummary;
 
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
+use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::NodeWarning;
 use crate::service_ports::{HealthPorts, LoopbackPorts};
 use agent_api::explain::ExplainInput;
@@ -297,6 +298,7 @@ pub struct LoopEnds {
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) health_ports: HealthPorts,
     pub(crate) loopback_ports: LoopbackPorts,
+    pub(crate) endpoint_connections: EndpointConnections,
 }
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
@@ -313,6 +315,7 @@ pub fn channel() -> (AgentHandle, LoopEnds) {
             pulse,
             health_ports: HealthPorts::default(),
             loopback_ports: LoopbackPorts::default(),
+            endpoint_connections: EndpointConnections::default(),
         },
     )
 }

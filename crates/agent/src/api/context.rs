@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use cluster::api::SyncStatus;
 
+use crate::endpoint_connections::EndpointConnections;
 use crate::state::AgentHandle;
 
 #[derive(Debug)]
@@ -16,4 +17,6 @@ pub struct Api {
     /// The state of the watches; none for files.
     pub sync_status: Option<SyncStatus>,
     pub started: Instant,
+    /// The connections of servers on this node.
+    pub endpoint_connections: EndpointConnections,
 }

@@ -16,6 +16,7 @@ use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::*;
+use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
     FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question, ServerState,
@@ -258,6 +259,7 @@ async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<(
     let path = folder.path().join("agent.sock");
     let socket::Socket { listener, file } = socket::listen(&path).await.unwrap();
     let api = Api {
+        endpoint_connections: EndpointConnections::default(),
         handle,
         node: "n1".into(),
         source: "/etc/cluster".into(),

@@ -173,6 +173,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if self.infrastructure.has_changed() {
             services.extend(self.update_infrastructure());
         }
+        services.extend(self.update_disconnected(&services));
         if work.host {
             services.extend(self.update_node_port_addresses());
         }

@@ -20,6 +20,7 @@ use super::addresses::HostAddresses;
 use super::clock::Clock;
 use super::counts::KernelTotals;
 use super::desired::DesiredServices;
+use super::disconnected::DisconnectedEndpoints;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
@@ -34,6 +35,7 @@ use super::startup::Startup;
 use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
+use crate::endpoint_connections::EndpointConnections;
 use crate::metrics::Metrics;
 use crate::service_ports::{HealthPorts, LoopbackPorts};
 use crate::state::Pulse;
@@ -68,6 +70,8 @@ pub(crate) struct Reconciler<K, H> {
     /// Of the last plan.
     pub(super) placement: Placement,
     pub(super) infrastructure: InfrastructureNews,
+    pub(super) endpoint_connections: EndpointConnections,
+    pub(super) disconnected: DisconnectedEndpoints,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
@@ -100,6 +104,7 @@ pub(crate) struct Parts<K, H> {
     pub(crate) kernel: K,
     pub(crate) host: H,
     pub(crate) infrastructure: InfrastructureNews,
+    pub(crate) endpoint_connections: EndpointConnections,
     /// The keys in the ownership record.
     pub(crate) ours: Vec<VirtualServerKey>,
     /// The deadlines of draining real servers from an earlier process.
@@ -121,6 +126,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             kernel,
             host,
             infrastructure,
+            endpoint_connections,
             ours,
             deadlines,
             marks,
@@ -153,6 +159,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             addresses: HostAddresses::default(),
             placement: Placement::default(),
             infrastructure,
+            endpoint_connections,
+            disconnected: DisconnectedEndpoints::default(),
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),

@@ -6,6 +6,8 @@ mod cases;
 
 mod addresses;
 mod converge;
+mod disconnected;
+mod disconnected_model;
 mod fake;
 mod firewall_marks;
 mod foreign_marks;

@@ -24,6 +24,7 @@ use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
 use crate::agent_config::{AgentConfig, DetectLocal, StrictArp};
+use crate::endpoint_connections::EndpointConnections;
 use crate::metrics::Metrics;
 use crate::reconcile::{InfrastructureNews, Parts, Reconciler};
 use crate::state;
@@ -38,6 +39,7 @@ pub(super) struct Loop {
     pub(super) network: watch::Sender<NodeNetwork>,
     /// Where the watches are connected to.
     pub(super) peers: watch::Sender<Vec<SocketAddr>>,
+    pub(super) connections: EndpointConnections,
 }
 
 impl Loop {
@@ -84,6 +86,7 @@ impl Loop {
             kernel: shared.clone(),
             host: shared.clone(),
             infrastructure,
+            endpoint_connections: ends.endpoint_connections.clone(),
             ours: shared.0.borrow().record.iter().copied().collect(),
             deadlines: shared.0.borrow().saved_deadlines(),
             marks: shared.0.borrow().saved_marks(),
@@ -102,6 +105,7 @@ impl Loop {
             questions: ends.questions,
             network,
             peers,
+            connections: ends.endpoint_connections,
         }
     }
 
