@@ -1,5 +1,6 @@
 //! `ipvs-topo dns`: converts the command line to the options of the DNS server, and runs it.
 
+mod agent_connection;
 mod upstreams;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use dns_server::{NameServer, NameServerOptions, ServeError};
 use telemetry::log::{self, Verbosity};
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::agent_connection::AgentConnection;
 use crate::args::DnsArgs;
 use crate::exit::{ExitStatus, Failure};
 use crate::runtime;
@@ -21,16 +23,21 @@ use crate::runtime;
 /// The input cannot be read, or the address cannot be used.
 pub fn run(args: &DnsArgs) -> Result<ExitStatus, Failure> {
     let upstreams = upstreams::read(&args.upstream, args.listen)?;
+    let connection = AgentConnection::of(args)?;
     let verbosity = Verbosity {
         level: 0,
         crates: &["dns_server", "cluster", "kube_io"],
     };
     log::start(args.log_format, verbosity);
     telemetry::raise_file_limit();
-    runtime::block_on(work(args, upstreams))
+    runtime::block_on(work(args, upstreams, connection))
 }
 
-async fn work(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> Result<ExitStatus, Failure> {
+async fn work(
+    args: &DnsArgs,
+    upstreams: Vec<SocketAddr>,
+    connection: Option<AgentConnection>,
+) -> Result<ExitStatus, Failure> {
     let source = args.origin.get().watch(watch_options(args))?;
     let server = NameServer::bind(options(args, upstreams))
         .await
@@ -48,7 +55,11 @@ async fn work(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> Result<ExitStatus, 
         server.address(),
         args.node
     );
-    server.run(source, stop).await.map_err(failure)?;
+    let (port, readiness) = (server.address().port(), server.readiness());
+    tokio::select! {
+        ended = server.run(source, stop) => ended.map_err(failure)?,
+        never = agent_connection::keep(connection, port, readiness) => match never {},
+    }
     Ok(ExitStatus::Fine)
 }
 

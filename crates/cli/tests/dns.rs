@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "dns/agent_connection.rs"]
+mod agent_connection;
 #[path = "dns/api_server.rs"]
 mod api_server;
 #[path = "dns/arguments.rs"]

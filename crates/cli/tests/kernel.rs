@@ -22,6 +22,8 @@ mod arp;
 mod coexist;
 #[path = "kernel/conntrack.rs"]
 mod conntrack;
+#[path = "kernel/disconnected.rs"]
+mod disconnected;
 #[path = "kernel/drain.rs"]
 mod drain;
 #[path = "kernel/external.rs"]

@@ -8,6 +8,7 @@ use cluster::event::Batch;
 use cluster::index::Index;
 use dns::{DnsAnswer, Responder, ResponderOptions};
 use hickory_proto::rr::{Name, RecordType};
+use tokio::sync::watch;
 
 /// What the cluster state says about a question.
 #[derive(Debug)]
@@ -21,7 +22,11 @@ pub(crate) enum Knowledge {
 
 /// The state of the cluster. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct ClusterState(Arc<Mutex<LiveCluster>>);
+pub(crate) struct ClusterState {
+    live: Arc<Mutex<LiveCluster>>,
+    /// Whether the first list of the cluster has ended.
+    is_read: watch::Sender<bool>,
+}
 
 #[derive(Debug)]
 struct LiveCluster {
@@ -34,13 +39,17 @@ struct LiveCluster {
 
 impl ClusterState {
     pub(crate) fn new(options: ResponderOptions) -> Self {
-        Self(Arc::new(Mutex::new(LiveCluster {
+        let live = LiveCluster {
             index: Index::default(),
             domain: options.domain.clone(),
             node: Arc::clone(&options.node),
             clock: Clock::system(),
             responder: Responder::new(options),
-        })))
+        };
+        Self {
+            live: Arc::new(Mutex::new(live)),
+            is_read: watch::Sender::new(false),
+        }
     }
 
     /// Applies changes of the cluster. The next answer has them.
@@ -63,6 +72,9 @@ impl ClusterState {
         drop(snapshot.take_changed_firewall_marks());
         snapshot.free_released_firewall_marks(|_| false);
         responder.update(snapshot);
+        if index.completeness().is_some() && !was_read {
+            self.is_read.send_replace(true);
+        }
     }
 
     pub(crate) fn ask(&self, name: &Name, record_type: RecordType, client: IpAddr) -> Knowledge {
@@ -91,11 +103,16 @@ impl ClusterState {
 
     /// Whether the first list of the cluster has ended.
     pub(crate) fn is_read(&self) -> bool {
-        self.lock().index.completeness().is_some()
+        *self.is_read.borrow()
+    }
+
+    /// Receives when the first list of the cluster has ended.
+    pub(crate) fn readiness(&self) -> watch::Receiver<bool> {
+        self.is_read.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, LiveCluster> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

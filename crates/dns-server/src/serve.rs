@@ -8,6 +8,7 @@ use dns::ResponderOptions;
 use hickory_proto::rr::Name;
 use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::watch;
 
 use crate::connections;
 use crate::handler::Handler;
@@ -106,6 +107,11 @@ impl NameServer {
     /// The address of `/healthz`, `/livez` and `/readyz`, if they are served.
     pub fn health_address(&self) -> Option<SocketAddr> {
         self.health.as_ref()?.local_addr().ok()
+    }
+
+    /// Whether the server can answer for the names of the cluster.
+    pub fn readiness(&self) -> watch::Receiver<bool> {
+        self.handler.state.readiness()
     }
 
     /// Answers until `stop` completes. Until the cluster is read, its names have no answer.

@@ -1,6 +1,7 @@
 //! The options of `dns`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::Args;
 use hickory_proto::rr::Name;
@@ -50,6 +51,21 @@ pub struct DnsArgs {
     /// are none.
     #[arg(long, value_name = "IP[:PORT]", value_parser = health_address)]
     pub healthz_bind_address: Option<SocketAddr>,
+
+    /// The socket of the agent on this node. The server holds a connection to it while it can answer;
+    /// when that ends, the agent at once sends no more queries to the server.
+    #[arg(long, value_name = "PATH")]
+    pub agent_socket: Option<PathBuf>,
+
+    /// The addresses of this server in EndpointSlices, for --agent-socket: those of its pod. Their port
+    /// is that of --listen. Without them the address of --listen is meant.
+    #[arg(
+        long,
+        value_name = "IP,...",
+        value_delimiter = ',',
+        requires = "agent_socket"
+    )]
+    pub endpoint: Vec<IpAddr>,
 
     #[command(flatten)]
     pub allow_lists: AllowListArgs,

@@ -71,6 +71,23 @@ fn wrong_arguments_and_input_exit_with_2() {
             ],
             "round in circles",
         ),
+        (
+            &[&good[..], &["--endpoint", "10.244.1.10"]].concat(),
+            "--agent-socket <PATH>",
+        ),
+        (
+            &[
+                "--cluster",
+                path,
+                "--node",
+                "n1",
+                "--listen",
+                "0.0.0.0:53",
+                "--agent-socket",
+                "/run/ipvs-topo/agent.sock",
+            ],
+            "write --endpoint with those of the pod",
+        ),
     ] {
         let (code, errors) = run(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {errors}");

@@ -214,8 +214,14 @@ fn docker_with_legacy_iptables_is_left_alone_and_reported_with_a_remedy_that_hel
     let docker = Docker::start(legacy);
     docker.world.node.wait_log("legacy iptables");
     let line = docker.world.node.only_line("legacy iptables");
+    assert!(line.contains("dropped by default"), "{line}");
     let shown = sh(&remedy(&line, "iptables-legacy -S FORWARD"));
     assert!(shown.starts_with("-P FORWARD DROP"), "{shown}");
+    sh("iptables-legacy -P FORWARD ACCEPT");
+    let socket = docker.world.node.socket();
+    let status = format!("ipvs-topo status -o json --socket {}", socket.display());
+    wait_until("no warning", || !sh(&status).contains("ForwardPolicy"));
+    sh("iptables-legacy -P FORWARD DROP");
     docker.coexist_with(legacy, &remedy(&line, "iptables-legacy -I FORWARD"));
 }
 
