@@ -167,7 +167,7 @@ fn no_agent(socket: &Path, error: &io::Error) -> QueryError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => QueryError::Failed(format!(
             "no agent is running: nothing answers at {place}; start one with \
-             `ipvs-topo agent --cluster PATH --node NAME`, or name the socket of a running one"
+             `ipvs-topo agent --cluster PATH --node NAME`, or name its socket (--socket; --agent-socket for `ipvs-topo dns`)"
         )),
         io::ErrorKind::PermissionDenied => QueryError::Failed(format!(
             "the agent's socket {place} is for root: run this as root"

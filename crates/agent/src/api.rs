@@ -24,6 +24,7 @@ mod answer;
 mod connection;
 pub mod context;
 mod live;
+mod refusal;
 pub mod socket;
 
 use std::sync::Arc;
@@ -34,14 +35,14 @@ use agent_api::status::{HeadView, PageView};
 use agent_api::view::{DiffView, ExplainView};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use topology_core::model::ObjectName;
 
 use self::context::Api;
-use crate::state::{Page, ServiceState, Stopped};
+use self::refusal::Refusal;
+use crate::state::{Page, ServiceState};
 
 /// Services in one page, unless the client requests fewer.
 pub const PAGE: usize = 200;
@@ -51,18 +52,6 @@ struct Ask {
     name: Option<String>,
     after: Option<String>,
     limit: Option<usize>,
-}
-
-/// An error as JSON.
-#[derive(Debug)]
-struct Refusal {
-    status: StatusCode,
-    words: String,
-}
-
-#[derive(Debug, Serialize)]
-struct RefusalBody {
-    error: String,
 }
 
 /// The routes of the API.
@@ -149,27 +138,6 @@ fn object_name(text: &str) -> Result<ObjectName, Refusal> {
         let words = format!("{text:?} is not NAMESPACE/SERVICE");
         Refusal::new(StatusCode::BAD_REQUEST, words)
     })
-}
-
-impl Refusal {
-    fn new(status: StatusCode, words: impl Into<String>) -> Self {
-        Self {
-            status,
-            words: words.into(),
-        }
-    }
-}
-
-impl From<Stopped> for Refusal {
-    fn from(stopped: Stopped) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string())
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        (self.status, Json(RefusalBody { error: self.words })).into_response()
-    }
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl EndpointConnectionChanges {
     pub(crate) async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             // Without a sender there is none.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

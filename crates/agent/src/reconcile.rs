@@ -22,6 +22,7 @@ mod counts;
 mod deadlines;
 mod desired;
 mod disconnected;
+mod disconnected_endpoints;
 mod drains;
 mod elements;
 mod firewall_marks;
@@ -119,7 +120,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut health_failures = self.health_ports.failures();
         let mut loopback_failures = self.loopback_ports.failures();
         let mut infrastructure = self.infrastructure.clone();
-        let mut connections = self.endpoint_connections.changes();
+        let mut connections = self.disconnected.connections().changes();
         loop {
             let trigger = tokio::select! {
                 biased;

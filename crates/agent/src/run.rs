@@ -110,10 +110,15 @@ pub async fn run(
     let ended = Reconciler::new(config, parts)
         .run(source, address_monitor, questions, stop)
         .await;
+    Ok(lost(ended).map(str::to_owned).or(why))
+}
+
+/// Why the agent exits, unless it was stopped.
+const fn lost(ended: Ended) -> Option<&'static str> {
     match ended {
-        Ended::Stopped => Ok(why),
-        Ended::SourceLost => Ok(Some(SOURCE_LOST.to_owned())),
-        Ended::ConntrackLost => Ok(Some(CONNTRACK_LOST.to_owned())),
+        Ended::Stopped => None,
+        Ended::SourceLost => Some(SOURCE_LOST),
+        Ended::ConntrackLost => Some(CONNTRACK_LOST),
     }
 }
 

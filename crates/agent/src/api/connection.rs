@@ -14,8 +14,8 @@ use axum::http::StatusCode;
 use futures_util::stream;
 use serde::Deserialize;
 
-use super::Refusal;
 use super::context::Api;
+use super::refusal::Refusal;
 use crate::endpoint_connections::EndpointConnection;
 
 /// More endpoints than a server has, whose pod has at most two addresses.

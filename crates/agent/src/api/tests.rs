@@ -8,6 +8,7 @@ use agent_api::explain::ExplainInput;
 use agent_api::scope;
 use agent_api::status::{StatusView, TimeoutView, TimeoutsView};
 use cluster::source::{Loaded, Options, read_text};
+use serde::Serialize;
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
 use topology_core::resolve::{Viewpoint, resolve};

@@ -20,7 +20,7 @@ use super::addresses::HostAddresses;
 use super::clock::Clock;
 use super::counts::KernelTotals;
 use super::desired::DesiredServices;
-use super::disconnected::DisconnectedEndpoints;
+use super::disconnected_endpoints::DisconnectedEndpoints;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
@@ -70,7 +70,6 @@ pub(crate) struct Reconciler<K, H> {
     /// Of the last plan.
     pub(super) placement: Placement,
     pub(super) infrastructure: InfrastructureNews,
-    pub(super) endpoint_connections: EndpointConnections,
     pub(super) disconnected: DisconnectedEndpoints,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
@@ -140,9 +139,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let drain_timeout = milliseconds(config.drain_timeout);
         let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
         mirror.restore_deadlines(&deadlines, milliseconds(epoch.elapsed()));
-        for (port, mark) in &marks {
-            mirror.set_mark_protocol(*mark, port.protocol);
-        }
+        restore_mark_protocols(&mut mirror, &marks);
         let mut index = Index::new(config.service_cidrs.clone()).with_mark_mask(config.mark_mask);
         index.snapshot_mut().restore_firewall_marks(marks);
         let me = Viewpoint {
@@ -159,8 +156,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             addresses: HostAddresses::default(),
             placement: Placement::default(),
             infrastructure,
-            endpoint_connections,
-            disconnected: DisconnectedEndpoints::default(),
+            disconnected: DisconnectedEndpoints::new(endpoint_connections),
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
@@ -190,6 +186,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Milliseconds of the loop's clock.
     pub(super) fn now(&self) -> u64 {
         milliseconds(self.epoch.elapsed())
+    }
+}
+
+fn restore_mark_protocols(mirror: &mut Mirror, marks: &[(MarkedPort, u32)]) {
+    for (port, mark) in marks {
+        mirror.set_mark_protocol(*mark, port.protocol);
     }
 }
 

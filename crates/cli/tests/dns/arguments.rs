@@ -71,23 +71,6 @@ fn wrong_arguments_and_input_exit_with_2() {
             ],
             "round in circles",
         ),
-        (
-            &[&good[..], &["--endpoint", "10.244.1.10"]].concat(),
-            "--agent-socket <PATH>",
-        ),
-        (
-            &[
-                "--cluster",
-                path,
-                "--node",
-                "n1",
-                "--listen",
-                "0.0.0.0:53",
-                "--agent-socket",
-                "/run/ipvs-topo/agent.sock",
-            ],
-            "write --endpoint with those of the pod",
-        ),
     ] {
         let (code, errors) = run(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {errors}");
@@ -134,6 +117,29 @@ fn a_wrong_resolver_file_exits_with_2() {
         errors.contains("--upstream /no/such/resolv.conf: No such file"),
         "{errors}"
     );
+}
+
+#[test]
+fn the_connection_to_the_agent_needs_its_socket_and_addresses() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let good = ["--cluster", path, "--node", "n1", "--listen", "0.0.0.0:0"];
+    let socket = "/run/ipvs-topo/agent.sock";
+    for (options, message) in [
+        (&["--endpoint", "10.244.1.10"][..], "--agent-socket <PATH>"),
+        (
+            &["--agent-socket", socket],
+            "write --endpoint with those of the pod",
+        ),
+        (
+            &["--agent-socket", socket, "--endpoint", "10.244.1.10:53"],
+            "invalid IP address",
+        ),
+    ] {
+        let (code, errors) = run(&[&good[..], options].concat());
+        assert_eq!(code, Some(2), "{options:?}: {errors}");
+        assert!(errors.contains(message), "{options:?}: {errors}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! Example: hard `node`, one endpoint here not ready and another one here terminating but serving:
 //! that one is used.
 
+use super::candidates::Candidate;
 use super::categorize::{self, NodeHints, ProxyLocation, Topology, TrafficPolicies};
 use super::reason::Reason;
 use super::source::DecidingRule;
@@ -57,7 +58,7 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
         .candidates
         .iter()
         .filter(|candidate| !bounded || candidate.level.is_some());
-    let any_ready = allowed.any(|candidate| candidate.is_ready());
+    let any_ready = allowed.any(Candidate::is_ready);
     let reason = match policy.mode {
         Mode::None => Reason::Ready,
         Mode::Hard | Mode::Prefer | Mode::Weighted | Mode::Balanced => Reason::InLevel,

@@ -9,7 +9,7 @@ use topology_core::model::{Endpoint, EndpointSlice, ObjectName};
 use topology_core::snapshot::Snapshot;
 
 use super::script;
-use crate::reconcile::disconnected::DisconnectedEndpoints;
+use crate::reconcile::disconnected_endpoints::DisconnectedEndpoints;
 
 /// Two Services with the same two endpoints.
 const SERVICES: [&str; 2] = ["a", "b"];

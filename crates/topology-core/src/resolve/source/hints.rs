@@ -6,6 +6,7 @@
 use crate::hints::HintMode;
 use crate::model::{Endpoint, Hints};
 use crate::policy::{PolicySource, ZONE};
+use crate::resolve::candidates::Candidate;
 use crate::resolve::decision::{Lost, LostBecause, Note};
 use crate::resolve::work::PortWork;
 
@@ -54,7 +55,7 @@ pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
 pub(in crate::resolve) fn missing(work: &PortWork<'_>) -> Option<Note> {
     let mode = work.view.service.hint_mode;
     let mut candidates = work.candidates.iter();
-    let ready = candidates.clone().any(|one| one.is_ready());
+    let ready = candidates.clone().any(Candidate::is_ready);
     let hinted = candidates.any(|one| one.endpoint.hints.is_some());
     let is_missing = work.source == PolicySource::Uniform && ready && !hinted;
     (is_missing && mode != HintMode::Nothing).then_some(Note::HintsMissing { mode })
