@@ -263,13 +263,16 @@ fn dns_servers_are_endpoints_of_cluster_dns_without_privileges() {
         "dnsPolicy: Default",
         "priorityClassName: system-node-critical",
         "readOnlyRootFilesystem: true",
-        "runAsNonRoot: true",
+        "allowPrivilegeEscalation: false",
         "path: /readyz",
         "imagePullPolicy: Never",
+        "--agent-socket=/run/ipvs-topo/agent.sock",
+        "- mountPath: /run/ipvs-topo\n          name: run\n          readOnly: true",
     ] {
         assert!(servers.contains(words), "{words}: {servers}");
     }
-    for words in ["add:", "hostNetwork", "hostPath", "privileged: true"] {
+    assert_eq!(servers.matches("hostPath:").count(), 1, "{servers}");
+    for words in ["add:", "hostNetwork", "privileged: true"] {
         assert!(!servers.contains(words), "{words}: {servers}");
     }
     let all = ok(&["kustomize", &repository(folder)]);
@@ -284,10 +287,19 @@ fn dns_servers_for_nodelocal_dnscache_are_no_endpoints_of_cluster_dns() {
         "--listen=127.0.0.1:5353",
         "hostNetwork: true",
         "maxSurge: 0",
+        "runAsNonRoot: true",
     ] {
         assert!(servers.contains(words), "{words}: {servers}");
     }
-    for words in ["k8s-app", "sysctls", "add:", "--upstream", "[::]"] {
+    for words in [
+        "k8s-app",
+        "sysctls",
+        "add:",
+        "--upstream",
+        "[::]",
+        "hostPath",
+        "POD_IPS",
+    ] {
         assert!(!servers.contains(words), "{words}: {servers}");
     }
     let all = ok(&["kustomize", &repository(folder)]);
