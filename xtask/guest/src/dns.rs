@@ -1,8 +1,6 @@
 //! `guest dns`: a client that asks a DNS server at a constant rate, each time from a new UDP port. It repeats a query
 //! without an answer from the same port, as resolvers do, and reports who answered and how long answers were missing.
 
-mod message;
-
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
+use crate::dns_message::{question, records};
 use crate::output;
 use crate::source::{first_port, next_free, unspecified};
 
@@ -84,6 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct OpenQuery {
     socket: UdpSocket,
     id: u16,
+    question: Vec<u8>,
     sends: u32,
     first_send: Instant,
     next_send: Instant,
@@ -125,9 +125,11 @@ impl DnsLoad<'_> {
             socket.connect(server)?;
             socket.set_nonblocking(true)?;
             let now = Instant::now();
+            let id = u16::try_from(self.report.queries % 65_536)?;
             self.open.push(OpenQuery {
                 socket,
-                id: u16::try_from(self.report.queries % 65_536)?,
+                id,
+                question: question(id, &self.args.name)?,
                 sends: 0,
                 first_send: now,
                 next_send: now,
@@ -143,11 +145,7 @@ impl DnsLoad<'_> {
         let patience = Duration::from_millis(self.args.patience);
         for query in self.open.iter_mut().filter(|one| one.next_send <= now) {
             // A refusal of an earlier send may be reported here; it is counted when it is received.
-            drop(
-                query
-                    .socket
-                    .send(&message::query(query.id, &self.args.name)),
-            );
+            drop(query.socket.send(&query.question));
             query.sends += 1;
             query.next_send = now + retry;
             if query.sends == 2 {
@@ -196,7 +194,10 @@ impl DnsLoad<'_> {
             }
         };
         let reply = buffer.get(..length).unwrap_or_default();
-        let Some(ttl) = message::first_ttl(reply, query.id) else {
+        let Some(first) = records(reply, query.id)
+            .ok()
+            .and_then(|records| records.into_iter().next())
+        else {
             self.report.errors += 1;
             return;
         };
@@ -204,9 +205,9 @@ impl DnsLoad<'_> {
         let report = &mut self.report;
         report.longest_ms = report.longest_ms.max(took);
         report.most_sends = report.most_sends.max(query.sends);
-        *report.answers.entry(ttl).or_default() += 1;
+        *report.answers.entry(first.ttl).or_default() += 1;
         let since = self.began.elapsed().as_millis();
-        report.first_answer_ms.entry(ttl).or_insert(since);
+        report.first_answer_ms.entry(first.ttl).or_insert(since);
         self.open.swap_remove(at);
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod child;
 mod demo;
 mod dns;
+mod dns_message;
 mod load;
 mod lookup;
 mod output;
