@@ -6,6 +6,7 @@
 //! the results.
 
 mod agent;
+mod command;
 mod example_cluster;
 mod headless;
 mod kernel;
@@ -14,13 +15,14 @@ mod pods;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use guest_wire::{ClusterChange, Distribution, Endpoint, LoadSummary, Record, View};
 
 use agent::Agent;
+use command::ipvs_topo;
 use example_cluster::ExampleCluster;
 use pods::{Background, Pods};
 
@@ -190,17 +192,6 @@ fn render(folder: &Path) -> anyhow::Result<View> {
         (Some(view), None) => Ok(view),
         _ => bail!("the demo needs an example with exactly one virtual server"),
     }
-}
-
-/// Runs `ipvs-topo` with `words` and then `folder`, and returns its output.
-fn ipvs_topo(words: &[&str], folder: &Path) -> anyhow::Result<Vec<u8>> {
-    let done = Command::new("ipvs-topo").args(words).arg(folder).output();
-    let done = done.context("cannot start `ipvs-topo`")?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        bail!("`ipvs-topo {}`: {said}", words.join(" "));
-    }
-    Ok(done.stdout)
 }
 
 fn progress(text: &str) -> anyhow::Result<()> {

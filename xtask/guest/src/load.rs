@@ -19,7 +19,7 @@ use crate::{lookup, sctp};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: Target,
+    target: LoadTarget,
     /// Number of connections; without it, until standard input ends.
     #[arg(long)]
     connections: Option<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
 /// Where to connect to.
 #[derive(clap::Args)]
-struct Target {
+struct LoadTarget {
     /// Address and port to connect to.
     #[arg(long = "target", required_unless_present = "name")]
     address: Option<SocketAddr>,
@@ -64,7 +64,7 @@ struct Target {
     name_server: Option<SocketAddr>,
 }
 
-impl Target {
+impl LoadTarget {
     /// Returns the address, or asks for it.
     fn resolve(&self, patience: Duration) -> std::io::Result<SocketAddr> {
         match (self, self.address) {

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use guest_wire::{AnswerView, Distribution, EndpointHits, LoadSummary};
 
+use super::command::ipvs_topo;
 use super::network::{self, DNS_CLIENTS, DnsClient};
-use super::{ipvs_topo, pods};
+use super::pods;
 use crate::child::KillOnDrop;
 use crate::lookup;
 
