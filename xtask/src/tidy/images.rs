@@ -110,9 +110,9 @@ mod tests {
                 "manifests/base/agent.yaml:6",
                 "manifests/base/agent.yaml:8",
                 "manifests/overlays/odd/kustomization.yaml:2",
+                "manifests/components/own/daemonset.yaml:3",
                 &format!("{component}:5"),
                 &format!("{component}:6"),
-                "manifests/components/own/daemonset.yaml:3",
             ],
             "{problems:?}"
         );
