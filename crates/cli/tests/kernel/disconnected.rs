@@ -104,6 +104,7 @@ struct World {
 impl World {
     fn start() -> Self {
         let mut lab = Lab::new();
+        lab.route_from_outside(&["10.244.1.0/24"]);
         let (client, near, far) = (lab.pod(), lab.pod(), lab.pod_elsewhere(1));
         let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
         let service = Service {
