@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU16;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use crate::dns_message::{question, records};
@@ -67,6 +68,7 @@ struct DnsReport {
 
 /// Sends the queries, waits for their answers, and prints the report; fails when a query failed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    raise_file_limit()?;
     let mut load = DnsLoad {
         args,
         port: AtomicU16::new(first_port()),
@@ -77,6 +79,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     load.run()?;
     output::print(&serde_json::to_string(&load.report)?)?;
     Ok(ExitCode::from(u8::from(load.report.failed > 0)))
+}
+
+/// Raises the limit of open files as far as possible: each query without an answer has a socket.
+fn raise_file_limit() -> anyhow::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    Ok(setrlimit(Resource::Nofile, most)?)
 }
 
 /// A query that waits for its answer.
