@@ -7,7 +7,7 @@
 //! | `/v1/services?name=NS/SVC` | those of one Service; 404 if there is none |
 //! | `/v1/explain?name=NS/SVC` | how each was decided, and what would change it; 404 if there is none ([`ExplainView`]) |
 //! | `/v1/diff` | what would be written now ([`DiffView`]) |
-//! | POST `/v1/endpoint-connection?endpoints=IP:PORT,...` | none: a server on this node holds the connection while it can answer ([`connection`]) |
+//! | POST `/v1/endpoint-connection?endpoints=IP:PORT,...` | none: a server on this node holds the connection while it can answer (`connection`) |
 //!
 //! Errors are `{"error": "..."}`. Large clusters are read in pages, so neither the loop nor this process's memory is
 //! used for everything at the same time.
