@@ -408,6 +408,8 @@ fn lab(version: &str, scope: Scope) -> StepResult {
             "two_proxies",
             "--skip",
             "announcer",
+            "--skip",
+            "cluster_dns",
         ]);
     }
     runner(command)
