@@ -44,8 +44,8 @@ pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Qu
     }
 }
 
-/// Tells the agent that a server answers at `endpoints`, until the returned future is dropped or the process ends. Calls
-/// `opened` when the agent knows it. Completes when the agent ends the connection.
+/// Holds a connection to the agent for a server at `endpoints`, until the returned future is dropped or the process ends.
+/// Calls `opened` when the agent has accepted it. Completes when the agent ends the connection.
 ///
 /// # Errors
 /// The agent does not know it: none listens, the socket is not accessible, or the agent refuses.

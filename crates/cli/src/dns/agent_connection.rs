@@ -21,7 +21,7 @@ const REOPEN: Duration = Duration::from_millis(50);
 /// Pause after an attempt that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What the agent is told.
+/// The agent, and the addresses that it gets.
 #[derive(Debug)]
 pub(super) struct AgentConnection {
     /// The agent's socket.
