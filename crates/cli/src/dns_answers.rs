@@ -7,6 +7,7 @@ pub mod view;
 
 mod client;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use agent_api::describe;
@@ -16,8 +17,8 @@ use agent_api::view::{ExplainView, WarningView};
 use cluster::ServiceSelection;
 use cluster::source::{Loaded, Options};
 use dns::AnswerCycle;
-use topology_core::model::{Family, FrontendKind, ObjectName, Service};
-use topology_core::resolve::{ResolvedServer, resolve_headless};
+use topology_core::model::{Family, FrontendKind, ObjectName, Service, ServicePort};
+use topology_core::resolve::{ResolvedServer, headless_ports, resolve_headless};
 use topology_core::snapshot::Snapshot;
 
 use self::view::{AnswerLevelView, AnswerView, ServiceAnswersView};
@@ -69,6 +70,15 @@ impl DnsCluster {
         } = &self.loaded;
         let service = snapshot.service(name);
         service.ok_or_else(|| Failure::input(missing(name, ignored, &mut warnings.iter())))
+    }
+
+    /// The ports that have names in DNS.
+    pub(crate) fn ports<'s>(&self, service: &'s Service) -> Cow<'s, [ServicePort]> {
+        if service.is_headless() {
+            headless_ports(service, self.snapshot().slices(&service.name))
+        } else {
+            Cow::Borrowed(&service.ports)
+        }
     }
 
     /// The warnings about the Services of `scope`, and about a Node that does not exist.

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use hickory_proto::rr::Name;
 use topology_core::model::{ObjectName, Protocol};
 
+use crate::port_name::PortName;
+
 /// What a name in the cluster domain stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClusterName {
@@ -24,8 +26,7 @@ pub(crate) enum ClusterName {
     },
     Port {
         service: ObjectName,
-        name: String,
-        protocol: Protocol,
+        port: PortName,
     },
     /// An endpoint, by its hostname or by its address with dashes.
     Endpoint {
@@ -82,8 +83,10 @@ impl ClusterName {
                 match (name, protocol) {
                     (Some(name), Some(protocol)) => Self::Port {
                         service: ObjectName::new(*namespace, *service),
-                        name: name.to_owned(),
-                        protocol,
+                        port: PortName {
+                            name: name.into(),
+                            protocol,
+                        },
                     },
                     _ => Self::Nothing,
                 }
@@ -197,8 +200,10 @@ mod tests {
     fn names_of_ports_have_a_protocol() {
         let port = |name: &str, protocol| ClusterName::Port {
             service: cart(),
-            name: name.to_owned(),
-            protocol,
+            port: PortName {
+                name: name.into(),
+                protocol,
+            },
         };
         check([
             (

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use topology_core::memory::Memory;
-use topology_core::model::{Family, ObjectName, Protocol};
+use topology_core::model::{Family, ObjectName};
 use topology_core::resolve::{Resolution, Viewpoint, resolve_headless};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
+use crate::port_name::PortName;
 use crate::weighted_endpoints::WeightedEndpoints;
 
 /// Decisions are kept for this many Nodes. The server of a node has few clients of other nodes.
@@ -24,10 +25,10 @@ pub(crate) struct HeadlessDecision {
 
 /// What endpoints are for: a family, and a port or the name of the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AnswerScope {
-    pub(crate) family: Family,
+struct AnswerScope {
+    family: Family,
     /// `None` for the name of the Service.
-    pub(crate) port: Option<(Arc<str>, Protocol)>,
+    port: Option<PortName>,
 }
 
 impl HeadlessDecision {
@@ -35,9 +36,10 @@ impl HeadlessDecision {
         let scopes = resolution.servers.iter().map(|resolved| {
             let key = resolved.server.key;
             let port = match key {
-                VirtualServerKey::Address { protocol, port, .. } if port > 0 => {
-                    Some((Arc::clone(&resolved.port_name), protocol))
-                }
+                VirtualServerKey::Address { protocol, port, .. } if port > 0 => Some(PortName {
+                    name: Arc::clone(&resolved.port_name),
+                    protocol,
+                }),
                 VirtualServerKey::Address { .. } | VirtualServerKey::FirewallMark { .. } => None,
             };
             let family = key.family();
@@ -54,13 +56,23 @@ impl HeadlessDecision {
 
     /// The endpoints for the name of the Service.
     pub(crate) fn of_name(&self, family: Family) -> Option<&WeightedEndpoints> {
-        self.get(&AnswerScope { family, port: None })
+        let mut scopes = self.scopes.iter();
+        let asked = AnswerScope { family, port: None };
+        let (_, endpoints) = scopes.find(|(known, _)| *known == asked)?;
+        Some(endpoints)
     }
 
-    pub(crate) fn get(&self, scope: &AnswerScope) -> Option<&WeightedEndpoints> {
-        let mut scopes = self.scopes.iter();
-        let (_, endpoints) = scopes.find(|(known, _)| known == scope)?;
-        Some(endpoints)
+    /// The endpoints for a port, or for all ports, of both families.
+    pub(crate) fn of_ports(
+        &self,
+        asked: Option<&PortName>,
+    ) -> impl Iterator<Item = &WeightedEndpoints> {
+        let scopes = self.scopes.iter();
+        let of_ports = scopes.filter(move |(scope, _)| {
+            let port = scope.port.as_ref();
+            port.is_some_and(|port| asked.is_none_or(|asked| asked == port))
+        });
+        of_ports.map(|(_, endpoints)| endpoints)
     }
 
     fn is_current(&self, now: i64) -> bool {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
 use topology_core::model::{
-    Endpoint, EndpointSlice, Family, FrontendKind, ObjectName, Protocol, Service, ServicePort,
+    Endpoint, EndpointSlice, Family, FrontendKind, ObjectName, Protocol, Service,
 };
 use topology_core::snapshot::Snapshot;
 
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
-use crate::decisions::AnswerScope;
+use crate::port_name::PortName;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::turns::TurnKey;
 
@@ -46,15 +46,12 @@ impl Responder {
             ClusterName::Service(service) => self.service(snapshot, question, &service),
             ClusterName::Protocol { service, protocol } => {
                 NameLookup::branch(existing(snapshot, &service).is_some_and(|service| {
-                    let mut ports = named_ports(snapshot, service);
-                    ports.any(|port| port.protocol == protocol)
+                    has_port(snapshot, service, |name, of_port| {
+                        !name.is_empty() && of_port == protocol
+                    })
                 }))
             }
-            ClusterName::Port {
-                service,
-                name,
-                protocol,
-            } => self.port(snapshot, question, &service, (&name, protocol)),
+            ClusterName::Port { service, port } => self.port(snapshot, question, &service, &port),
             ClusterName::Endpoint { service, hostname } => {
                 self.endpoint(snapshot, question, &service, &hostname)
             }
@@ -96,7 +93,7 @@ impl Responder {
                 NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
             }
             None if question.record_type == RecordType::SRV => {
-                self.ports(snapshot, question, service, &service.ports, &"".into())
+                self.ports(snapshot, question, service, None)
             }
             None => NameLookup::NO_RECORDS,
         }
@@ -107,34 +104,30 @@ impl Responder {
         snapshot: &Snapshot,
         question: &ClientQuestion,
         service: &ObjectName,
-        (name, protocol): (&str, Protocol),
+        port: &PortName,
     ) -> NameLookup {
         let Some(service) = existing(snapshot, service) else {
             return NameLookup::NoSuchName;
         };
-        let mut ports = named_ports(snapshot, service);
-        let port = ports.find(|port| *port.name == *name && port.protocol == protocol);
-        match port {
-            None => NameLookup::NoSuchName,
-            Some(_) if question.record_type != RecordType::SRV => NameLookup::NO_RECORDS,
-            Some(port) => {
-                let ports = std::slice::from_ref(port);
-                self.ports(snapshot, question, service, ports, &port.name)
-            }
+        if !has_port(snapshot, service, |name, protocol| port.is(name, protocol)) {
+            NameLookup::NoSuchName
+        } else if question.record_type == RecordType::SRV {
+            self.ports(snapshot, question, service, Some(port))
+        } else {
+            NameLookup::NO_RECORDS
         }
     }
 
-    /// The records of ports, and the addresses of the names in them.
+    /// The records of a port, or of all, and the addresses of the names in them.
     fn ports(
         &mut self,
         snapshot: &Snapshot,
         question: &ClientQuestion,
         service: &Service,
-        ports: &[ServicePort],
-        turn_of: &Arc<str>,
+        asked: Option<&PortName>,
     ) -> NameLookup {
         if service.is_headless() {
-            return self.headless_ports(snapshot, question, service, ports, turn_of);
+            return self.headless_ports(snapshot, question, service, asked);
         }
         let Some(target) = service_name(&service.name, &self.records.domain) else {
             return NameLookup::NO_RECORDS;
@@ -143,8 +136,10 @@ impl Responder {
             .iter()
             .flat_map(|family| cluster_ips(service, *family));
         let additionals = self.addresses_of(&target, addresses);
+        let ports = service.ports.iter();
+        let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
         // Ports of several protocols may have one number.
-        let numbers: BTreeSet<u16> = ports.iter().map(|port| port.port.get()).collect();
+        let numbers: BTreeSet<u16> = ports.map(|port| port.port.get()).collect();
         let records = numbers
             .into_iter()
             .map(|number| self.records.port(&question.name, 1, number, target.clone()));
@@ -156,40 +151,30 @@ impl Responder {
         snapshot: &Snapshot,
         question: &ClientQuestion,
         service: &Service,
-        ports: &[ServicePort],
-        turn_of: &Arc<str>,
+        asked: Option<&PortName>,
     ) -> NameLookup {
         let decision = self
             .decisions
             .get(snapshot, &service.name, &question.node, question.now);
-        let turn = self.turn(question, &service.name, turn_of);
+        let turn_of = asked.map_or_else(|| "".into(), |port| Arc::clone(&port.name));
+        let turn = self.turn(question, &service.name, &turn_of);
         let slices = snapshot.slices(&service.name);
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
         let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
-        for port in ports {
-            for family in FAMILIES {
-                let port = Some((Arc::clone(&port.name), port.protocol));
-                let weighted = decision.get(&AnswerScope { family, port });
-                for endpoint in weighted
-                    .into_iter()
-                    .flat_map(|weighted| weighted.of_turn(turn))
-                {
-                    let hostname = hostname(slices, endpoint.address);
-                    let Some(target) =
-                        endpoint_name(&hostname, &service.name, &self.records.domain)
-                    else {
-                        continue;
-                    };
-                    if known_addresses.insert(endpoint.address) {
-                        additionals.push(self.records.address(&target, endpoint.address));
-                    }
-                    // A pod has one name for both families.
-                    if known.insert((hostname, endpoint.port)) {
-                        let (weight, port) = (endpoint.weight, endpoint.port);
-                        let record = self.records.port(&question.name, weight, port, target);
-                        records.push(record);
-                    }
-                }
+        let weighted = decision.of_ports(asked);
+        for endpoint in weighted.flat_map(|weighted| weighted.of_turn(turn)) {
+            let hostname = hostname(slices, endpoint.address);
+            let Some(target) = endpoint_name(&hostname, &service.name, &self.records.domain) else {
+                continue;
+            };
+            if known_addresses.insert(endpoint.address) {
+                additionals.push(self.records.address(&target, endpoint.address));
+            }
+            // A pod has one name for both families.
+            if known.insert((hostname, endpoint.port)) {
+                let (weight, port) = (endpoint.weight, endpoint.port);
+                let record = self.records.port(&question.name, weight, port, target);
+                records.push(record);
             }
         }
         NameLookup::Records(records, additionals)
@@ -295,23 +280,24 @@ fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service
     exists.then_some(service)
 }
 
-/// The ports that have names below that of the Service. A port of a headless Service needs an endpoint.
-fn named_ports<'s>(
-    snapshot: &'s Snapshot,
-    service: &'s Service,
-) -> impl Iterator<Item = &'s ServicePort> {
-    let slices = snapshot.slices(&service.name);
-    let has_endpoint = |port: &ServicePort| {
-        slices.iter().any(|slice| {
-            let mut ports = slice.ports.iter();
-            let mut endpoints = slice.endpoints.iter();
-            ports.any(|own| own.name == port.name && own.protocol == port.protocol)
-                && endpoints.any(|endpoint| is_published(service, endpoint))
-        })
-    };
-    let named = service.ports.iter().filter(|port| !port.name.is_empty());
-    named.filter(move |port| {
-        service.external_name.is_none() && (!service.is_headless() || has_endpoint(port))
+/// Whether the Service has such a port. One of a headless Service is in the slice of an endpoint.
+fn has_port(
+    snapshot: &Snapshot,
+    service: &Service,
+    is_asked: impl Fn(&str, Protocol) -> bool,
+) -> bool {
+    if service.external_name.is_some() {
+        return false;
+    }
+    if !service.is_headless() {
+        let mut ports = service.ports.iter();
+        return ports.any(|port| is_asked(&port.name, port.protocol));
+    }
+    snapshot.slices(&service.name).iter().any(|slice| {
+        let mut ports = slice.ports.iter();
+        let mut endpoints = slice.endpoints.iter();
+        ports.any(|port| is_asked(&port.name, port.protocol))
+            && endpoints.any(|endpoint| is_published(service, endpoint))
     })
 }
 

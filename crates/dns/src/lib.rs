@@ -34,6 +34,7 @@ mod cluster_name;
 mod decisions;
 mod find;
 mod placement_rule;
+mod port_name;
 mod responder;
 mod turns;
 mod weighted_endpoints;

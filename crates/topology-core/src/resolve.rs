@@ -46,7 +46,7 @@ use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
 pub use finding::{Finding, FindingKind, Precedence};
-pub use headless::resolve_headless;
+pub use headless::{headless_ports, resolve_headless};
 pub use infrastructure::{AddressUse, Infrastructure, NodeInfrastructure};
 pub use reason::Reason;
 pub use record::{Fact, StageRecord};
@@ -69,7 +69,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let Some(service) = snapshot.service(name) else {
         return resolution;
     };
-    let targets = Targets::of(service, snapshot.slices(name));
+    let targets = Targets::of(service.ports.len(), snapshot.slices(name));
     let own_node = snapshot.node(&me.node);
     let mut keys = FxHashSet::default();
     let mut known = FxHashSet::default();

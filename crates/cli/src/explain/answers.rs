@@ -1,7 +1,7 @@
 //! `ipvs-topo explain --dns`: shows what a client is answered for the name of one Service, and why.
 
 use agent_api::scope::Scope;
-use topology_core::model::{Service, ServicePort};
+use topology_core::model::{ObjectName, Service, ServicePort};
 
 use crate::args::{ExplainArgs, TextFormat};
 use crate::dns_answers::DnsCluster;
@@ -34,8 +34,10 @@ fn view(
     service: &Service,
     args: &ExplainArgs,
 ) -> Result<ExplainedAnswersView, Failure> {
+    let ports = cluster.ports(service);
     let port = args.target.port.as_deref();
-    let port = port.map(|wanted| find(service, wanted)).transpose()?;
+    let port = port.map(|wanted| find(&service.name, &ports, wanted));
+    let port = port.transpose()?;
     let node = args.node.as_deref();
     if !service.is_headless() {
         let scope = Scope::Only([service.name.clone()].into());
@@ -56,20 +58,22 @@ fn view(
 }
 
 /// The port with this name or number.
-fn find<'a>(service: &'a Service, wanted: &str) -> Result<&'a ServicePort, Failure> {
-    let mut ports = service.ports.iter();
+fn find<'p>(
+    service: &ObjectName,
+    ports: &'p [ServicePort],
+    wanted: &str,
+) -> Result<&'p ServicePort, Failure> {
     let fits =
         |port: &&ServicePort| *port.name == *wanted || port.port.get().to_string() == *wanted;
-    ports.find(fits).ok_or_else(|| {
-        let names: Vec<String> = service.ports.iter().map(shown).collect();
+    ports.iter().find(fits).ok_or_else(|| {
+        let names: Vec<String> = ports.iter().map(shown).collect();
         let names = if names.is_empty() {
             "no port".to_owned()
         } else {
             names.join(", ")
         };
         Failure::input(format_args!(
-            "Service {} has no port {wanted}; it has {names}",
-            service.name
+            "Service {service} has no port {wanted}; it has {names}"
         ))
     })
 }

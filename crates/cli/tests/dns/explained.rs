@@ -182,6 +182,33 @@ fn each_rule_that_places_a_client_is_named() {
     }
 }
 
+#[test]
+fn a_port_that_only_a_slice_has_is_explained() {
+    let folder = cluster();
+    let slice = "
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: cart-metrics, namespace: shop, labels: {kubernetes.io/service-name: cart}}
+addressType: IPv4
+ports: [{name: metrics, port: 9100}]
+endpoints: [{addresses: [10.244.9.1], nodeName: n1}]
+";
+    std::fs::write(folder.path().join("metrics.yaml"), slice).unwrap();
+    for port in ["metrics", "9100"] {
+        let target = format!("shop/cart:{port}");
+        let view = json(
+            folder.path(),
+            &["explain", &target, "--dns", "--node", "n1"],
+        );
+        let answer = &view["answers"][0];
+        assert_eq!(answer["recordType"], "SRV", "{view}");
+        assert_eq!(
+            answer["levels"][0]["addresses"],
+            serde_json::json!(["10.244.9.1:9100"])
+        );
+    }
+}
+
 #[track_caller]
 fn refused(words: &[&str], message: &str) {
     let folder = cluster();

@@ -214,13 +214,14 @@ fn service_ports(
     report: &mut Report,
 ) -> Vec<ServicePort> {
     let listed = spec.get("ports");
-    if reached != Reached::AtClusterIps && !listed.is_present() {
+    let mut entries = listed.items(report).peekable();
+    if reached != Reached::AtClusterIps && entries.peek().is_none() {
         return Vec::new();
     }
     let mut found: Vec<ServicePort> = Vec::new();
     // A Service may have thousands of ports: hash sets avoid comparing each port with all others.
     let (mut names, mut numbers) = (FxHashSet::default(), FxHashSet::default());
-    for entry in listed.items(report) {
+    for entry in entries {
         let Some(port) = service_port(&entry, interner, report) else {
             continue;
         };

@@ -350,3 +350,50 @@ endpoints: [{addresses: ['fd00:1::']}]
     let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
     assert_eq!((answer.records.len(), answer.additionals.len()), (2, 1));
 }
+
+/// As Kubernetes' test "should provide DNS for a service with multiple EndpointSlices and no Endpoints".
+#[test]
+fn the_ports_of_a_headless_service_are_those_of_its_slices() {
+    let slice = |number: u8, port: &str| {
+        format!(
+            "---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-{number}, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{port}]
+endpoints: [{{addresses: [10.244.1.{number}]}}]
+"
+        )
+    };
+    let service = |ports: &str| {
+        format!(
+            "
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec: {{clusterIP: None, ports: [{ports}]}}
+{}{}",
+            slice(1, "{name: http, port: 80}"),
+            slice(2, "{name: https, port: 443}")
+        )
+    };
+    let cart = "cart.shop.svc.cluster.local.";
+    let ports = [("http", "10-244-1-1", 80), ("https", "10-244-1-2", 443)];
+    for own in ["{name: http, port: 80}", ""] {
+        let mut dns = Dns::of(&service(own));
+        let mut all = Vec::new();
+        for (name, pod, number) in ports {
+            let record = format!("SRV 0 1 {number} {pod}.{cart}");
+            let asked = format!("_{name}._tcp.{cart}");
+            assert_eq!(dns.ask(&asked, RecordType::SRV), [&*record], "{own}");
+            let other = format!("_{name}._udp.{cart}");
+            assert_eq!(dns.ask(&other, RecordType::SRV), ["NXDOMAIN"], "{own}");
+            all.push(record);
+        }
+        all.sort();
+        assert_eq!(dns.ask(cart, RecordType::SRV), all, "{own}");
+        let other = format!("_other._tcp.{cart}");
+        assert_eq!(dns.ask(&other, RecordType::SRV), ["NXDOMAIN"], "{own}");
+    }
+}

@@ -2,14 +2,21 @@
 //!
 //! A DNS answer for the name of the Service has addresses without ports. It is decided as the first port of the Service
 //! is, for the endpoints of all slices, whatever their ports are. An answer with ports is decided for each port, as a
-//! virtual server is.
+//! virtual server is. The ports are those of the slices: the Service may have none, and slices of other programs may have
+//! more.
 
+use std::borrow::Cow;
 use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::port_view::PortView;
 use super::targets::{PortTarget, PortTargets, Targets};
 use super::{Resolution, Viewpoint};
-use crate::model::{EndpointSlice, Family, Frontend, ObjectName, Protocol, Service, ServicePort};
+use crate::model::{
+    EndpointSlice, Family, Frontend, ObjectName, Protocol, Service, ServicePort, SlicePort,
+};
 use crate::snapshot::Snapshot;
 
 /// The port number in the key of the server that stands for the name of the Service, and in its endpoints.
@@ -29,10 +36,11 @@ pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) 
     let slices = published.as_deref().unwrap_or(snapshot.slices(name));
     let unnamed = ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN);
     let first = service.ports.first().unwrap_or(&unnamed);
-    let by_port = Targets::of(service, slices);
+    let ports = headless_ports(service, slices);
+    let by_port = Targets::of(ports.len(), slices);
     for family in [Family::V4, Family::V6] {
         let of_name = (first, NO_PORT, without_ports(slices, family));
-        let of_ports = service.ports.iter().map(|port| {
+        let of_ports = ports.iter().map(|port| {
             let targets = by_port.of_port(port, family);
             (port, port.port.get(), targets)
         });
@@ -53,6 +61,39 @@ pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) 
         }
     }
     resolution
+}
+
+/// The ports of a headless Service, and those that only its slices have.
+///
+/// Each has a number of its own, for the keys of servers: a port that only slices have has the number of the pods', or
+/// another one if that is taken.
+pub fn headless_ports<'s>(
+    service: &'s Service,
+    slices: &[EndpointSlice],
+) -> Cow<'s, [ServicePort]> {
+    let own = service.ports.iter();
+    let mut known: FxHashSet<_> = own.map(|port| (port.protocol, &*port.name)).collect();
+    let of_slices = slices.iter().flat_map(|slice| &slice.ports);
+    let new = of_slices.filter(|port| known.insert((port.protocol, &*port.name)));
+    let new: Vec<&SlicePort> = new.collect();
+    if new.is_empty() {
+        return Cow::Borrowed(&service.ports);
+    }
+    let mut ports = service.ports.clone();
+    let mut taken: FxHashSet<NonZeroU16> = ports.iter().map(|port| port.port).collect();
+    let mut others = (1..=u16::MAX).rev().filter_map(NonZeroU16::new);
+    for port in new {
+        let mut candidates = std::iter::once(port.port).chain(&mut others);
+        let Some(number) = candidates.find(|number| taken.insert(*number)) else {
+            break;
+        };
+        ports.push(ServicePort::new(
+            Arc::clone(&port.name),
+            port.protocol,
+            number,
+        ));
+    }
+    Cow::Owned(ports)
 }
 
 /// The slices with all endpoints ready, if the Service publishes endpoints that are not ready.

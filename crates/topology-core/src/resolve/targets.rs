@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{EndpointSlice, Family, Protocol, Service, ServicePort, SlicePort};
+use crate::model::{EndpointSlice, Family, Protocol, ServicePort, SlicePort};
 
 /// Up to this many Service ports, searching the slices for each port is faster than a table.
 const FEW: usize = 4;
@@ -29,9 +29,9 @@ pub(super) enum Targets<'a> {
 }
 
 impl<'a> Targets<'a> {
-    /// Prepares the lookup of the ports of `service` in its slices.
-    pub(super) fn of(service: &Service, slices: &'a [EndpointSlice]) -> Self {
-        if service.ports.len() <= FEW {
+    /// Prepares the lookup of so many ports of a Service in its slices.
+    pub(super) fn of(ports: usize, slices: &'a [EndpointSlice]) -> Self {
+        if ports <= FEW {
             Self::Slices(slices)
         } else {
             Self::table(slices)

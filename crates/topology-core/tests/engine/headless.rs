@@ -130,7 +130,32 @@ fn the_name_has_the_endpoints_of_every_port_and_of_no_port() {
         .iter()
         .map(|one| (port_of(one), addresses(one)))
         .collect();
-    assert_eq!(found, [(0, set(all))]);
+    let of_slices = [
+        (0, set(all)),
+        (8080, set(http)),
+        (9000, set(["10.244.0.9"])),
+    ];
+    assert_eq!(found, of_slices);
+}
+
+#[test]
+fn ports_that_only_slices_have_get_keys_of_their_own() {
+    let mut world = headless();
+    for (name, port, address) in [("a", 80, 4), ("b", 8080, 5), ("c", 8080, 6)] {
+        let mut other = slice(&format!("s-{name}"), "s", [ep(address).on("n1")]);
+        other.ports = vec![slice_port(name, Protocol::Tcp, port)];
+        world.snapshot.set_slice(other);
+    }
+    let servers = resolved(&mut world).servers;
+    let names: Vec<&str> = servers.iter().map(|one| &*one.port_name).collect();
+    assert_eq!(names, ["http", "http", "a", "b", "c"]);
+    let keys: BTreeSet<_> = servers.iter().map(|one| one.server.key).collect();
+    assert_eq!(keys.len(), servers.len(), "{keys:?}");
+    let of_slices: Vec<_> = servers[2..].iter().map(addresses).collect();
+    assert_eq!(
+        of_slices,
+        ["10.244.0.4", "10.244.0.5", "10.244.0.6"].map(|one| set([one]))
+    );
 }
 
 #[test]

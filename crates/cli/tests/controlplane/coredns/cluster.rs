@@ -1,5 +1,6 @@
 //! Random clusters for DNS: one namespace each, and Nodes that all of them share.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
@@ -83,6 +84,18 @@ impl DnsEndpoint {
             }
         };
         self.hostname.clone().unwrap_or_else(dashed)
+    }
+}
+
+impl DnsService {
+    /// The ports with names in DNS, each once. Of a headless Service they are those of the slices.
+    pub(crate) fn dns_ports(&self) -> Vec<DnsPort> {
+        if self.kind != ServiceKind::Headless {
+            return self.ports.clone();
+        }
+        let of_slices = self.slices.iter().flat_map(|slice| &slice.ports);
+        let by_name = of_slices.map(|port| ((port.0, port.1), *port));
+        by_name.collect::<BTreeMap<_, _>>().into_values().collect()
     }
 }
 
@@ -252,6 +265,12 @@ fn service(dice: &mut Dice, number: u8, namespace: &str, index: usize) -> DnsSer
     let mut slices = slices(dice, number, pods, families, &ports);
     if matches!(kind, ServiceKind::ExternalName(_)) {
         slices.clear();
+    }
+    if kind == ServiceKind::Headless && index.is_multiple_of(2) {
+        // Slices of another program have a port that the Service does not have.
+        for slice in slices.iter_mut().skip(1) {
+            slice.ports.push(("metrics", "TCP", 9100));
+        }
     }
     if publishes_not_ready {
         // As Kubernetes' own controller writes them.

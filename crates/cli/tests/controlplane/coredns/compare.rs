@@ -158,9 +158,9 @@ impl<'s> Comparison<'s> {
             // Both are cut at the same record.
         } else if size > USUAL_SIZE && theirs.missing < ours.missing {
             self.see(Difference::MessageSize);
-        } else if theirs.missing < ours.missing
+        } else if theirs.missing != ours.missing
             && ours.has_no_additionals
-            && (ours.missing - theirs.missing - 1) * SHORTEST_RECORD < ROOM_FOR_NAMES
+            && (theirs.missing.abs_diff(ours.missing) - 1) * SHORTEST_RECORD < ROOM_FOR_NAMES
         {
             self.see(Difference::CutRecords);
         } else if has_all && ours.has_no_additionals && is_nearly_full(&answers.theirs, size) {

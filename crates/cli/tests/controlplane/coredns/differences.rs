@@ -135,8 +135,8 @@ pub(crate) const ROWS: [Row; 15] = [
         difference: Difference::CutRecords,
         question: "how many records a truncated message has",
         coredns: "as many as fit",
-        ipvs_topo: "a few less: room for the name in question twice",
-        reason: "The encoder needs it. Clients ignore these records and ask again over TCP.",
+        ipvs_topo: "a few less, or one more",
+        reason: "The encoder needs room for the name in question twice, and records of different lengths come in another order. Clients ignore these records and ask again over TCP.",
     },
 ];
 

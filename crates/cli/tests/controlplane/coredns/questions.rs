@@ -157,7 +157,7 @@ fn of_service(service: usize, it: &DnsService, namespace: &str) -> Vec<(String, 
         (format!("_http._quic.{own}"), Asked::Nothing),
         (format!("a.b.c.{own}"), Asked::Nothing),
     ];
-    for port in it.ports.iter().filter(|port| !port.0.is_empty()) {
+    for port in it.dns_ports().iter().filter(|port| !port.0.is_empty()) {
         let label = port.1.to_lowercase();
         for has_underscores in [true, false] {
             let dash = if has_underscores { "_" } else { "" };

@@ -95,8 +95,9 @@ impl Rules<'_> {
     }
 
     fn protocol(&self, service: &DnsService, protocol: &str) -> Reply {
-        let mut ports = service.ports.iter().filter(|port| port.1 == protocol);
-        let has_names = ports.any(|port| self.has_port(service, *port));
+        let ports = service.dns_ports().into_iter();
+        let mut ports = ports.filter(|port| port.1 == protocol);
+        let has_names = ports.any(|port| self.has_port(service, port));
         if has_names && self.has(Difference::NamesAbove) {
             Reply::no_data()
         } else {
@@ -137,7 +138,7 @@ impl Rules<'_> {
             ServiceKind::Headless if !self.endpoints(service).any(|_| true) => {
                 Reply::no_such_name()
             }
-            _ if record_type == RecordType::SRV => self.srv(name, service, &service.ports),
+            _ if record_type == RecordType::SRV => self.srv(name, service, &service.dns_ports()),
             _ => self.addresses(name, record_type, service, None),
         }
     }
@@ -286,7 +287,9 @@ impl Rules<'_> {
                 let target = format!("{host}.{}", self.name_of(service));
                 let ports = slice.ports.iter();
                 answers.extend(ports.map(|port| format!("{name} 5 SRV 0 - {} {target}", port.2)));
-                additionals.insert(address_record(&target, endpoint.address));
+                if !slice.ports.is_empty() {
+                    additionals.insert(address_record(&target, endpoint.address));
+                }
             }
         }
         Reply::with(answers, additionals)

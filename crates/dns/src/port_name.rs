@@ -1,0 +1,17 @@
+//! The name of a port in `_NAME._PROTOCOL.SERVICE.NAMESPACE.svc`.
+
+use std::sync::Arc;
+
+use topology_core::model::Protocol;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortName {
+    pub(crate) name: Arc<str>,
+    pub(crate) protocol: Protocol,
+}
+
+impl PortName {
+    pub(crate) fn is(&self, name: &str, protocol: Protocol) -> bool {
+        *self.name == *name && self.protocol == protocol
+    }
+}
