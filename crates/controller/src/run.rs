@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
-use kube_io::{Access, Connection, Fault};
+use kube_io::{Access, ApiError, Connection, Fault};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::budget::Budget;
@@ -29,6 +31,8 @@ use write_event::write_event;
 
 /// The interval between writes; changes are collected meanwhile.
 const TICK: Duration = Duration::from_secs(1);
+/// How many PodMaps and PodLocators are written at the same time: many, because the server may be far away.
+const POD_WRITES_AT_ONCE: usize = 16;
 const LEASE: &str = "ipvs-topo-controller";
 const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSION"));
 
@@ -179,7 +183,7 @@ struct Loop {
 impl Loop {
     async fn run(mut self) -> anyhow::Result<()> {
         let (sender, mut updates) = mpsc::channel(64);
-        let mut tasks = tokio::task::JoinSet::new();
+        let mut tasks = JoinSet::new();
         for followed in self.followed.clone() {
             let connection = self.connection.clone();
             let resource = resource(&followed, self.write_hints);
@@ -356,16 +360,36 @@ impl Loop {
         self.budget.forget_old(now);
         let budget = &self.budget;
         let must_wait = |collection, name: &Name| budget.must_wait(now, collection, name);
-        for write in self.state.plan_pods(must_wait) {
-            if !self.leads() || began.elapsed() > TICK {
-                return;
+        let mut writes = self.state.plan_pods(must_wait).into_iter();
+        let mut sent = JoinSet::new();
+        loop {
+            while sent.len() < POD_WRITES_AT_ONCE
+                && self.leads()
+                && began.elapsed() < TICK
+                && let Some(planned) = writes.next()
+            {
+                let connection = self.connection.clone();
+                sent.spawn(async move {
+                    let written = write::write(&connection, &planned).await;
+                    (planned, written)
+                });
             }
-            self.send(&write).await;
+            let Some(done) = sent.join_next().await else {
+                return;
+            };
+            match done {
+                Ok((write, written)) => self.record(&write, written),
+                Err(error) => tracing::error!(%error, "a write exited"),
+            }
         }
     }
 
     async fn send(&mut self, write: &Write) {
-        let done = write::write(&self.connection, write).await;
+        let written = write::write(&self.connection, write).await;
+        self.record(write, written);
+    }
+
+    fn record(&mut self, write: &Write, done: Result<Value, ApiError>) {
         self.metrics.wrote(write.collection.kind(), done.is_ok());
         self.budget.wrote(self.epoch.elapsed(), write, done.is_ok());
         match done {

@@ -37,8 +37,8 @@ pub(super) struct PodLocations {
     maps: BTreeMap<Name, WrittenObject>,
     locators: BTreeMap<Name, WrittenObject>,
     /// The names of PodMaps that may differ from the desired ones.
-    changed_maps: Queue<Name>,
-    changed_locators: Queue<Name>,
+    changed_maps: Queue,
+    changed_locators: Queue,
     /// The labels in the locators.
     keys: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl PodLocations {
     fn written_mut(
         &mut self,
         collection: Collection,
-    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut Queue<Name>)> {
+    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut Queue)> {
         if collection == Collection::PodMaps {
             Some((&mut self.maps, &mut self.changed_maps))
         } else if collection == Collection::PodLocators {

@@ -1,52 +1,65 @@
 //! Names that wait for a plan, each once.
 
-use std::collections::{HashSet, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::planned::Planned;
-use crate::state::write::Write;
+use crate::state::write::{Name, Write};
 
-/// First in, first out. A name that must wait, or whose write is not recorded yet, goes to the end.
-#[derive(Debug)]
-pub(super) struct Queue<T> {
-    names: VecDeque<T>,
-    queued: HashSet<T>,
+/// Namespaces take turns, so many changes in one do not delay another. Within a namespace: first in, first out.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Namespaces with names, the next one first.
+    turns: VecDeque<String>,
+    names: BTreeMap<String, VecDeque<Name>>,
+    queued: HashSet<Name>,
 }
 
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self {
-            names: VecDeque::new(),
-            queued: HashSet::new(),
+impl Queue {
+    pub(super) fn push(&mut self, name: Name) {
+        if !self.queued.insert(name.clone()) {
+            return;
         }
+        let names = self.names.entry(name.0.clone()).or_default();
+        if names.is_empty() {
+            self.turns.push_back(name.0.clone());
+        }
+        names.push_back(name);
     }
-}
 
-impl<T: Clone + Eq + Hash> Queue<T> {
-    pub(super) fn push(&mut self, name: T) {
-        if self.queued.insert(name.clone()) {
-            self.names.push_back(name);
+    fn pop(&mut self) -> Option<Name> {
+        let namespace = self.turns.pop_front()?;
+        let names = self.names.get_mut(&namespace)?;
+        let name = names.pop_front()?;
+        if names.is_empty() {
+            self.names.remove(&namespace);
+        } else {
+            self.turns.push_back(namespace);
         }
+        self.queued.remove(&name);
+        Some(name)
     }
 
     /// Plans names until there are `most` writes. A name leaves the queue when its object is as desired.
-    pub(super) fn take_writes(&mut self, most: usize, plan: impl Fn(&T) -> Planned) -> Vec<Write> {
-        let mut writes = Vec::new();
-        for _ in 0..self.names.len() {
-            if writes.len() >= most {
-                break;
-            }
-            let Some(name) = self.names.pop_front() else {
-                break;
-            };
+    pub(super) fn take_writes(
+        &mut self,
+        most: usize,
+        plan: impl Fn(&Name) -> Planned,
+    ) -> Vec<Write> {
+        let (mut writes, mut unfinished) = (Vec::new(), Vec::new());
+        while writes.len() < most
+            && let Some(name) = self.pop()
+        {
             match plan(&name) {
-                Planned::Nothing => drop(self.queued.remove(&name)),
-                Planned::Wait => self.names.push_back(name),
+                Planned::Nothing => {}
+                Planned::Wait => unfinished.push(name),
                 Planned::Write(write) => {
                     writes.push(write);
-                    self.names.push_back(name);
+                    unfinished.push(name);
                 }
             }
+        }
+        for name in unfinished {
+            self.push(name);
         }
         writes
     }

@@ -243,6 +243,27 @@ fn objects_that_must_wait_do_not_keep_others_from_their_turn() {
     assert_eq!(server.objects.len(), 600);
 }
 
+#[test]
+fn a_namespace_with_many_changes_does_not_delay_another() {
+    let mut state = State::default();
+    state.apply(Collection::Nodes, node("n1", "a"));
+    for number in 0..200 {
+        let address = format!("10.0.0.{number}");
+        let pod = pod(&format!("p{number:03}"), "n1", &[&address], 1);
+        state.apply(Collection::Pods, pod);
+    }
+    let mut quiet = pod("db-0", "n1", &["10.0.1.1"], 1);
+    quiet["metadata"]["namespace"] = json!("zoo");
+    state.apply(Collection::Pods, quiet);
+    state.plan(NOW);
+    let first = state.plan_pods(|_, _| false);
+    let named: Vec<&Name> = first.iter().map(|write| &write.name).collect();
+    assert!(
+        named.contains(&&("zoo".to_owned(), "db-0".to_owned())),
+        "{named:?}"
+    );
+}
+
 #[derive(Debug, Clone)]
 enum Change {
     /// A Pod, its Node, its addresses, its age and whether it terminates.
