@@ -8,7 +8,9 @@ mod dns;
 mod figures;
 mod heartbeats;
 mod kubernetes;
+mod large_cluster;
 mod listen;
+mod pods;
 mod svg;
 mod table;
 
@@ -49,7 +51,10 @@ struct StoredReadings {
 /// Measures, prints the table and writes the files; fails when a target is missed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(nodes) = args.nodes {
-        return heartbeats::run(args, nodes);
+        return match args.pods {
+            Some(pods) => pods::run(args, nodes, pods),
+            None => heartbeats::run(args, nodes),
+        };
     }
     if args.kubernetes {
         return kubernetes::run(args);

@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Measure what an agent receives in an hour of heartbeats of this number of Nodes, read from the Nodes and from the map.
     #[arg(long, value_name = "COUNT", conflicts_with = "kubernetes")]
     pub(super) nodes: Option<u64>,
+    /// With --nodes: measure the cost of PodMaps and PodLocators for this number of Pods instead.
+    #[arg(long, value_name = "COUNT", requires = "nodes")]
+    pub(super) pods: Option<u64>,
     /// With --nodes: number of heartbeats of each Node to send, of the twelve in an hour.
     #[arg(long, default_value_t = 12)]
     pub(super) heartbeats: u64,
@@ -51,7 +54,7 @@ pub(crate) struct Args {
         default_value = "ipvs-topo,ipvs,nftables"
     )]
     pub(super) proxies: Vec<ProxyKind>,
-    /// With --kubernetes: seconds of rolling updates for ipvs-topo.
+    /// With --kubernetes: seconds of rolling updates for ipvs-topo; with --pods: seconds in which Pods are replaced.
     #[arg(long, default_value_t = 60)]
     pub(super) churn: u64,
     /// Number of repetitions of the measurements that alternate.

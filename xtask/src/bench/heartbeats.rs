@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use testbed::cargo;
-use testbed::controlplane::{ScopedControlPlane, Version};
-use testbed::paths;
-use testbed::vm::command;
+use super::large_cluster::{LargeCluster, Programs, amount};
 use testbed::vm::progress::ProgressLine;
 
 /// Heartbeats of a Node in an hour: kubelet sends one every five minutes while nothing changes.
@@ -19,7 +16,7 @@ const HOUR: u64 = 12;
 /// The cluster size for which the table extrapolates.
 const LARGE: u64 = 15_000;
 
-/// The output of the example `heartbeats` of `cluster`, and the costs of the controller.
+/// The output of the example `large_cluster` of `cluster`, and the costs of the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Measurement {
@@ -66,65 +63,19 @@ pub(super) fn run(args: &Args, nodes: u64) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Measurement> {
-    let step = ProgressLine::begin("building the controller and the watching client");
-    let [follower, controller] = [
-        ("--example", "heartbeats"),
-        ("--bin", "ipvs-topo-controller"),
-    ]
-    .map(|(kind, name)| cargo::build(cargo::whole("build").args([kind, name]), name));
-    let (follower, controller) = (follower?, controller?);
-    step.done("");
-    let plane = ScopedControlPlane::start(Version::Newest)?;
-    let crds = paths::root().join("manifests/crds");
-    command::output(plane.part("kubectl").args(["apply", "-k"]).arg(crds))?;
-    let mut serving = Command::new(controller);
-    serving.arg("--kubeconfig").arg(plane.kubeconfig());
-    serving.args(["--namespace", "default", "--bind-address", "127.0.0.1:0"]);
-    let serving = RunningController(serving.stderr(Stdio::null()).spawn()?);
+    let programs = Programs::build()?;
+    let cluster = LargeCluster::start()?;
+    let controller = cluster.run(&programs, &[])?;
     let step = ProgressLine::begin(format!("{rounds} heartbeats of each of {nodes} Nodes"));
-    let mut follower = Command::new(follower);
-    follower.arg(plane.kubeconfig());
-    follower.args([nodes.to_string(), rounds.to_string()]);
-    let output = follower.stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "the watching client failed");
+    let client = cluster.client(&programs, "heartbeats", &[nodes, rounds])?;
     step.done("");
     let mut measurement: Measurement =
-        serde_json::from_slice(&output.stdout).context("what the follower printed")?;
-    measurement.controller_peak_kib = serving.peak_kib()?;
-    measurement.controller_cpu_ms = serving.cpu_ms()?;
-    drop(serving);
-    plane.end()?;
+        serde_json::from_slice(&client).context("the output of the watching client")?;
+    measurement.controller_peak_kib = controller.peak_kib()?;
+    measurement.controller_cpu_ms = controller.cpu_ms()?;
+    drop(controller);
+    cluster.end()?;
     Ok(measurement)
-}
-
-/// The controller; killed when dropped.
-struct RunningController(Child);
-
-impl RunningController {
-    /// Reads `VmHWM` of `/proc/PID/status`.
-    fn peak_kib(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
-        peak.context("the controller exited")
-    }
-
-    /// Reads user and system time: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
-    fn cpu_ms(&self) -> anyhow::Result<u64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
-        let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;
-        Ok(ticks * 10)
-    }
-}
-
-impl Drop for RunningController {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 fn table(measurement: &Measurement) -> String {
@@ -164,13 +115,4 @@ fn table(measurement: &Measurement) -> String {
         amount(measurement.controller_peak_kib * 1_024),
         measurement.controller_cpu_ms
     )
-}
-
-/// Formats an amount in a suitable unit.
-fn amount(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
-        _ => format!("{} MB", bytes / 1_000_000),
-    }
 }

@@ -25,7 +25,7 @@ const BANS: &[Ban] = &[
             "crates/cluster/src/source",
             "crates/cluster/src/api",
             "crates/kube-io/src",
-            "crates/cluster/examples/heartbeats.rs",
+            "crates/cluster/examples/large_cluster/",
             "crates/controller/src/leader_election.rs",
             "crates/controller/src/log_once.rs",
             "crates/controller/src/run.rs",

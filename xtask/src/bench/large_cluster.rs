@@ -1,0 +1,130 @@
+//! A control plane with many Nodes, and a controller beside it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use testbed::cargo;
+use testbed::controlplane::{ScopedControlPlane, Version};
+use testbed::paths;
+use testbed::vm::command;
+use testbed::vm::progress::ProgressLine;
+
+pub(super) struct Programs {
+    /// Creates objects, and watches them.
+    client: PathBuf,
+    controller: PathBuf,
+}
+
+impl Programs {
+    pub(super) fn build() -> anyhow::Result<Self> {
+        let step = ProgressLine::begin("building the controller and the watching client");
+        let [client, controller] = [
+            ("--example", "large_cluster"),
+            ("--bin", "ipvs-topo-controller"),
+        ]
+        .map(|(kind, name)| cargo::build(cargo::whole("build").args([kind, name]), name));
+        let programs = Self {
+            client: client?,
+            controller: controller?,
+        };
+        step.done("");
+        Ok(programs)
+    }
+}
+
+/// A control plane with our definitions.
+pub(super) struct LargeCluster(ScopedControlPlane);
+
+impl LargeCluster {
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let plane = ScopedControlPlane::start(Version::Newest)?;
+        let crds = paths::root().join("manifests/crds");
+        command::output(plane.part("kubectl").args(["apply", "-k"]).arg(crds))?;
+        Ok(Self(plane))
+    }
+
+    /// Starts the controller.
+    pub(super) fn run(
+        &self,
+        programs: &Programs,
+        flags: &[&str],
+    ) -> anyhow::Result<RunningController> {
+        let mut serving = Command::new(&programs.controller);
+        serving.arg("--kubeconfig").arg(self.0.kubeconfig());
+        serving.args(["--namespace", "default", "--bind-address", "127.0.0.1:0"]);
+        let serving = serving.args(flags).stderr(Stdio::null()).spawn()?;
+        Ok(RunningController(serving))
+    }
+
+    /// Runs a command of the client to its end, and returns its output.
+    pub(super) fn client(
+        &self,
+        programs: &Programs,
+        what: &str,
+        numbers: &[u64],
+    ) -> anyhow::Result<Vec<u8>> {
+        let mut client = Command::new(&programs.client);
+        client.arg(self.0.kubeconfig()).arg(what);
+        client.args(numbers.iter().map(u64::to_string));
+        let output = client.stderr(Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "the client failed: {what}");
+        Ok(output.stdout)
+    }
+
+    /// Reads the size of etcd's database, with free pages and the revisions of the last minutes.
+    pub(super) fn etcd_bytes(&self) -> anyhow::Result<u64> {
+        let metrics = command::output(self.0.part("kubectl").args(["get", "--raw=/metrics"]))?;
+        let mut lines = metrics.lines();
+        let size = lines.find(|line| line.starts_with("apiserver_storage_size_bytes{"));
+        let size = size.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        // Whole bytes, printed with an exponent.
+        let size = size.map(|size| format!("{size:.0}"));
+        size.and_then(|size| size.parse().ok())
+            .context("the API server's metrics have no apiserver_storage_size_bytes")
+    }
+
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        self.0.end()
+    }
+}
+
+/// The controller; killed when dropped.
+pub(super) struct RunningController(Child);
+
+impl RunningController {
+    /// Reads `VmHWM` of `/proc/PID/status`.
+    pub(super) fn peak_kib(&self) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
+        peak.context("the controller exited")
+    }
+
+    /// Reads user and system time: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
+    pub(super) fn cpu_ms(&self) -> anyhow::Result<u64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
+        let times = fields.split_whitespace().skip(11).take(2);
+        let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;
+        Ok(ticks * 10)
+    }
+}
+
+impl Drop for RunningController {
+    fn drop(&mut self) {
+        // It may have exited already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Formats an amount in a suitable unit.
+pub(super) fn amount(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
