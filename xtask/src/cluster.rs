@@ -39,6 +39,11 @@ pub(crate) fn install(lab: &RunningLab, manifests: &str) -> anyhow::Result<()> {
     let namespace = paths::root().join(BASE).join("namespace.yaml");
     kubectl(lab, "", &["apply", "-f", &namespace.to_string_lossy()])?;
     kubectl(lab, API_SERVER, &["apply", "-f", "-"])?;
+    // `kubectl apply` refuses a policy of the manifests until its definition is established.
+    let crds = paths::root().join("manifests/crds");
+    kubectl(lab, "", &["apply", "-k", &crds.to_string_lossy()])?;
+    let established = ["wait", "--for=condition=Established", "crd", "--all"];
+    kubectl(lab, "", &established)?;
     let manifests = paths::root().join(manifests);
     kubectl(lab, "", &["apply", "-k", &manifests.to_string_lossy()])?;
     step.done("");
