@@ -175,6 +175,12 @@ impl Budget {
         held.is_some_and(|(until, _)| *until > now)
     }
 
+    /// Lets an object wait as after a failed write.
+    pub fn hold(&mut self, now: Duration, collection: Collection, name: Name) {
+        self.not_before
+            .insert((collection, name), (now + RETRY, true));
+    }
+
     /// Forgets writes that are no longer recent.
     pub fn forget_old(&mut self, now: Duration) {
         self.not_before.retain(|_, (until, _)| *until > now);
@@ -310,5 +316,18 @@ mod tests {
             []
         );
         assert_eq!(budget.allow(RETRY, vec![write(1, true)]).len(), 1);
+    }
+
+    #[test]
+    fn an_object_that_is_held_waits_and_others_do_not() {
+        let mut budget = Budget::new(Duration::ZERO);
+        let held = write(1, true);
+        budget.hold(Duration::ZERO, held.collection, held.name.clone());
+        let waits = |after: u64, write: &Write| {
+            budget.must_wait(Duration::from_secs(after), write.collection, &write.name)
+        };
+        assert!(waits(1, &held));
+        assert!(!waits(RETRY.as_secs(), &held));
+        assert!(!waits(1, &write(2, true)));
     }
 }

@@ -237,7 +237,13 @@ impl Loop {
             Update::Applied(collection, object) => {
                 self.dirty |= self.state.apply(collection, object);
             }
-            Update::Deleted(collection, name) => self.dirty |= self.state.delete(collection, &name),
+            Update::Deleted(collection, name) => {
+                self.dirty |= self.state.delete(collection, &name);
+                if collection == Collection::PodLocators {
+                    // The garbage collector is faster than the watch of Pods, which reports later that the Pod is gone.
+                    self.budget.hold(self.epoch.elapsed(), collection, name);
+                }
+            }
             Update::Listed(followed, names) => {
                 let collection = followed.collection;
                 let known = self.state.names(collection);
