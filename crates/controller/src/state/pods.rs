@@ -26,7 +26,7 @@ use queue::Queue;
 use written::WrittenObject;
 
 /// The limit of writes of each kind in one plan.
-const MOST_WRITES: usize = 50;
+const MOST_WRITES: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct PodLocations {

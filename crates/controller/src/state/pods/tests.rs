@@ -229,11 +229,11 @@ fn objects_that_must_wait_do_not_keep_others_from_their_turn() {
     }
     state.plan(NOW);
     let written = RefCell::new(Vec::new());
-    for _ in 0..6 {
+    for _ in 0..3 {
         let waits =
             |collection, name: &Name| written.borrow().contains(&(collection, name.clone()));
         let writes = state.plan_pods(waits);
-        assert_eq!(writes.len(), 100);
+        assert_eq!(writes.len(), 200);
         for write in writes {
             // The answer is lost: the state does not learn that the object exists.
             server.write(&write).unwrap();
