@@ -41,12 +41,12 @@ pub use agent::{
     MIN_REPORT_BYTES,
 };
 pub use check::check;
-pub use complete::complete;
+pub use complete::{complete, prune};
 pub use drain::{DRAIN, MAX_AHEAD_HOURS};
 pub use group::{GROUP, VERSION};
 pub use map::{
-    MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD, REQUIRED_KEYS,
-    map_node_fault,
+    MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, NODES_PER_SHARD,
+    REQUIRED_KEYS, map_node_fault,
 };
 pub use object_status::{
     DrainPhase, DrainStatus, LastTransition, MapNode, MapSpec, PodLocatorSpec, PodMapSpec,

@@ -3,7 +3,8 @@
 use super::check::check;
 use super::object_status::MapNode;
 use super::property::{
-    FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, PrinterColumn, Property, Resource, Shape,
+    FULL_LABEL_KEY, IP_ADDRESS, IP_RANGE, LABEL_VALUE, Need, Object, PrinterColumn, Property,
+    Resource, Shape,
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
@@ -17,6 +18,8 @@ pub const MAX_KEYS: usize = 32;
 
 /// The limit of addresses of one Node.
 pub const MAX_NODE_ADDRESSES: usize = 16;
+/// The limit of pod ranges of one Node: Kubernetes permits one for each family.
+pub const MAX_NODE_POD_CIDRS: usize = 2;
 /// The limit of the CPU of one Node, in thousandths of a processor: a million processors.
 pub const MAX_NODE_CPU_MILLI: u64 = 1_000_000_000;
 
@@ -33,7 +36,7 @@ pub const MAP: Resource = Resource {
     short: "tmap",
     namespaced: false,
     noun: "map",
-    about: "The location of Nodes: the values of a few labels, addresses, CPU and readiness. The controller writes it only when one of these changes, so Node heartbeats cause no writes. With --node-source=map, agents watch this object and only their own Node; otherwise they watch all Nodes.",
+    about: "The location of Nodes: the values of a few labels, addresses, ranges of pods, CPU and readiness. The controller writes it only when one of these changes, so Node heartbeats cause no writes. With --node-source=map, agents and DNS servers watch this object and only their own Node; otherwise they watch all Nodes.",
     spec: Object {
         parts: &[SPEC],
         rules: &[RULES],
@@ -128,7 +131,18 @@ const NODE: Object = Object {
                 set: false,
             },
             need: Need::EmptyList,
-            about: "The values of the labels, in the order of keys; empty = the Node does not have the label.",
+            about: "The values of the labels, in the order of keys; empty = the Node does not have the label, or it is in emptyLabels.",
+        },
+        Property {
+            name: "emptyLabels",
+            shape: Shape::List {
+                of: &Shape::Text(FULL_LABEL_KEY),
+                least: 0,
+                most: MAX_KEYS,
+                set: false,
+            },
+            need: Need::Optional,
+            about: "The labels of keys that it has with an empty value. A nodeSelector tells them from missing labels.",
         },
         Property {
             name: "ips",
@@ -140,6 +154,17 @@ const NODE: Object = Object {
             },
             need: Need::EmptyList,
             about: "Its internal addresses.",
+        },
+        Property {
+            name: "podCIDRs",
+            shape: Shape::List {
+                of: &Shape::Text(IP_RANGE),
+                least: 0,
+                most: MAX_NODE_POD_CIDRS,
+                set: false,
+            },
+            need: Need::Optional,
+            about: "The address ranges of its pods, of spec.podCIDRs. ipvs-topo dns finds the Node of a client by them.",
         },
         Property {
             name: "cpuMilli",

@@ -71,9 +71,16 @@ pub struct MapSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MapNode {
-    /// The values of the labels, in the order of the keys; empty = the Node has no such label.
+    /// The values of the labels, in the order of the keys; empty = the Node has no such label, or it is in
+    /// `empty_labels`.
     pub v: Vec<String>,
+    /// The labels of the keys that the Node has with an empty value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub empty_labels: Vec<String>,
     pub ips: Vec<String>,
+    /// `spec.podCIDRs`. Absent if there are none, as in a map of a controller that does not write them.
+    #[serde(rename = "podCIDRs", skip_serializing_if = "Vec::is_empty")]
+    pub pod_cidrs: Vec<String>,
     /// Allocatable CPU, in thousandths.
     pub cpu_milli: u64,
     pub ready: bool,

@@ -219,6 +219,22 @@ pub(crate) const IP_ADDRESS: Text = Text {
     most: 45,
 };
 
+/// Addresses with the same first bits; the reader checks how many bits the family has.
+pub(crate) const IP_RANGE: Text = Text {
+    what: "range of IP addresses",
+    pattern: "^[0-9a-f:.]+/[0-9]{1,3}$",
+    fits: |text| {
+        text.split_once('/').is_some_and(|(address, bits)| {
+            (IP_ADDRESS.fits)(address)
+                && (1..=3).contains(&bits.len())
+                && bits.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    },
+    remedy: "write it as 10.244.1.0/24 or fd00:10:244:1::/64",
+    least: 4,
+    most: 49,
+};
+
 /// The name of a Node or the value of a label.
 pub(crate) const DOMAIN: Text = Text {
     what: "label value or Node name",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::property::{
-    DOMAIN, IP_ADDRESS, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, OBJECT_NAME, Object, Property,
-    SHORT_NAME, Shape, Text,
+    DOMAIN, IP_ADDRESS, IP_RANGE, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, OBJECT_NAME, Object,
+    Property, SHORT_NAME, Shape, Text,
 };
 use super::rule::Expr;
 use super::*;
@@ -357,6 +357,26 @@ fn patterns_accept_the_same_texts_as_the_reader() {
 }
 
 #[test]
+fn a_range_is_an_address_with_a_number_of_bits() {
+    let pattern = regex::Regex::new(IP_RANGE.pattern).unwrap();
+    for (text, is_range) in [
+        ("10.244.1.0/24", true),
+        ("fd00:10:244:1::/64", true),
+        ("::/0", true),
+        ("10.244.1.0", false),
+        ("10.244.1.0/", false),
+        ("/24", false),
+        ("10.244.1.0/+1", false),
+        ("10.244.1.0/0024", false),
+        ("10.244.1.0/24/24", false),
+        ("FD00::/64", false),
+    ] {
+        assert_eq!(pattern.is_match(text), is_range, "{text}");
+        assert_eq!((IP_RANGE.fits)(text), is_range, "{text}");
+    }
+}
+
+#[test]
 fn only_the_name_of_a_pod_may_have_dots_and_not_its_namespace() {
     let pattern = regex::Regex::new(pod_map::POD_NAME.pattern).unwrap();
     for (text, is_name) in [
@@ -565,7 +585,10 @@ fn a_full_status_and_a_full_map_have_the_described_fields() {
     };
     let map = json!({
         "keys": ["topology.kubernetes.io/zone"],
-        "nodes": { "n1": { "v": ["a"], "ips": ["10.0.0.1"] } },
+        "nodes": { "n1": {
+            "v": [""], "emptyLabels": ["topology.kubernetes.io/zone"],
+            "ips": ["10.0.0.1"], "podCIDRs": ["10.244.1.0/24", "fd00:10:244:1::/64"],
+        } },
     });
     let map: MapSpec = serde_json::from_value(map).unwrap();
     let mut all = vec![

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec, NODES_PER_SHARD, VERSION,
-    map_node_fault,
+    GROUP, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec,
+    NODES_PER_SHARD, VERSION, map_node_fault,
 };
 use serde_json::{Map, json};
 
@@ -133,11 +133,16 @@ fn write(
 }
 
 fn entry(place: &NodeInfo, keys: &[String]) -> MapNode {
-    let value = |key: &String| place.labels.get(key).map_or("", |value| &**value);
+    let label = |key: &String| place.labels.get(key).map(|value| &**value);
+    let value = |key: &String| label(key).unwrap_or_default().to_owned();
+    let empty = keys.iter().filter(|key| label(key) == Some(""));
     let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
+    let pod_cidrs = place.pod_cidrs.iter().take(MAX_NODE_POD_CIDRS);
     MapNode {
-        v: keys.iter().map(|key| value(key).to_owned()).collect(),
+        v: keys.iter().map(value).collect(),
+        empty_labels: empty.cloned().collect(),
         ips: addresses.map(ToString::to_string).collect(),
+        pod_cidrs: pod_cidrs.map(ToString::to_string).collect(),
         // A kubelet may report any number.
         cpu_milli: place.cpu_milli.min(MAX_NODE_CPU_MILLI),
         ready: place.ready,

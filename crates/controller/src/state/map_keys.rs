@@ -200,12 +200,13 @@ fn of_administrators(state: &Observed) -> BTreeSet<String> {
         .collect()
 }
 
-/// The labels that the policies of a collection use, each with the namespace of the policy.
+/// The labels that the policies of a collection use, in levels and `nodeSelector`, each with the namespace of the policy.
 fn of_policies(state: &Observed, collection: Collection) -> impl Iterator<Item = (&str, &str)> {
     let validated = state.policies.iter();
     let validated = validated.filter(move |((of, _), _)| *of == collection);
     validated.flat_map(|((_, (namespace, _)), validated)| {
-        let keys = validated.labels.iter();
-        keys.map(|key| (&**namespace, &**key))
+        let selected = validated.nodes.keys().map(|key| &**key);
+        let keys = validated.labels.iter().map(|key| &**key).chain(selected);
+        keys.map(|key| (&**namespace, key))
     })
 }

@@ -1,9 +1,9 @@
-//! The labels, addresses, CPU and readiness of Nodes. Heartbeats change none of them.
+//! The labels, addresses, pod ranges, CPU and readiness of Nodes. Heartbeats change none of them.
 
 use std::net::IpAddr;
 
 use serde_json::Value;
-use topology_core::model::{Labels, Node};
+use topology_core::model::{IpNetwork, Labels, Node};
 
 use super::validate::read;
 
@@ -12,6 +12,8 @@ use super::validate::read;
 pub struct NodeInfo {
     pub labels: Labels,
     pub addresses: Vec<IpAddr>,
+    /// `spec.podCIDRs`.
+    pub pod_cidrs: Vec<IpNetwork>,
     /// Allocatable CPU in thousandths.
     pub cpu_milli: u64,
     pub ready: bool,
@@ -39,6 +41,7 @@ pub(super) fn place(object: &Value) -> NodeInfo {
     node.map_or_else(NodeInfo::default, |node| NodeInfo {
         labels: node.labels.clone(),
         addresses: node.addresses.clone(),
+        pod_cidrs: node.pod_cidrs.clone(),
         cpu_milli: node.cpu_milli,
         ready: node.ready,
     })

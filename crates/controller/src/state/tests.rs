@@ -120,6 +120,55 @@ fn a_heartbeat_changes_nothing_and_a_label_changes_the_map() {
 }
 
 #[test]
+fn the_map_has_the_pod_ranges_of_both_families_and_a_change_of_them_changes_its_shard() {
+    let mut state = State::default();
+    let with = |ranges: &[&str]| {
+        let mut node = node("n1", "a", true);
+        node["spec"]["podCIDRs"] = json!(ranges);
+        node
+    };
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    settle(&mut state, NOW);
+    for (ranges, written) in [
+        (&["10.244.1.0/24"][..], json!(["10.244.1.0/24"])),
+        (
+            &["10.244.1.0/24", "FD00:244:1:0::/64"],
+            json!(["10.244.1.0/24", "fd00:244:1::/64"]),
+        ),
+        (
+            &["10.1.0.0/24", "10.2.0.0/24", "10.3.0.0/24"],
+            json!(["10.1.0.0/24", "10.2.0.0/24"]),
+        ),
+        (&["nonsense"], Value::Null),
+    ] {
+        assert!(state.apply(Collection::Nodes, with(ranges)));
+        assert!(!state.apply(Collection::Nodes, with(ranges)));
+        let [write] = &settle(&mut state, NOW)[..] else {
+            panic!("one write");
+        };
+        assert_eq!(write.body["spec"]["nodes"]["n1"]["podCIDRs"], written);
+        assert!(state.left_out().is_empty(), "{:?}", state.left_out());
+    }
+}
+
+#[test]
+fn the_map_names_the_labels_that_a_node_has_with_an_empty_value() {
+    let mut state = State::default();
+    let mut tainted = node("n1", "a", true);
+    tainted["metadata"]["labels"]["pool"] = "".into();
+    state.apply(Collection::Nodes, tainted);
+    state.apply(Collection::Nodes, node("n2", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
+    settle(&mut state, NOW);
+    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let nodes = &state.observed.objects[&key]["spec"]["nodes"];
+    assert_eq!(nodes["n1"]["v"], json!(["a", "", "", "", ""]));
+    assert_eq!(nodes["n1"]["emptyLabels"], json!(["pool"]));
+    assert_eq!(nodes["n2"]["v"], json!(["a", "", "", "", "web"]));
+    assert_eq!(nodes["n2"]["emptyLabels"], Value::Null);
+}
+
+#[test]
 fn the_map_holds_the_labels_that_policies_and_flags_use() {
     let mut state = with_row();
     state.apply(Collection::Nodes, node("n1", "a", true));
@@ -134,6 +183,7 @@ fn the_map_holds_the_labels_that_policies_and_flags_use() {
             "topology.ipvs-topo.io/capacity",
             "example.com/rack",
             "example.com/row",
+            "pool",
         ])
     );
 }

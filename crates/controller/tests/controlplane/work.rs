@@ -15,7 +15,7 @@ metadata: {name: map-n1, labels: {topology.kubernetes.io/zone: a, pool: map}}
 ---
 apiVersion: v1
 kind: Node
-metadata: {name: map-n2, labels: {topology.kubernetes.io/zone: b, pool: map, example.com/rack: b1}}
+metadata: {name: map-n2, labels: {topology.kubernetes.io/zone: b, pool: map, example.com/rack: b1, shelf: s2}}
 ---
 apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: ClusterTopologyPolicy
@@ -47,7 +47,7 @@ metadata: {name: map-n2}
             "tmap",
             "shard-0",
             "{.spec.nodes.map-n2.v}",
-            r#"["b","","","b1"]"#,
+            r#"["b","","","b1","map"]"#,
         );
         let accepted = "{.status.conditions[?(@.type==\"Accepted\")].status}";
         becomes("ctp", "near", accepted, "True");
@@ -77,13 +77,13 @@ metadata: {name: map-n2}
     /// An annotation uses a label. The map still has it when the Service is deleted.
     fn follows_the_labels_of_annotations() {
         ok(&["create", "service", "clusterip", "annotated", "--tcp=80"]);
-        let keys = "topology.ipvs-topo.io/keys=pool,*";
+        let keys = "topology.ipvs-topo.io/keys=shelf,*";
         ok(&["annotate", "service", "annotated", keys]);
         becomes(
             "tmap",
             "shard-0",
             "{.spec.nodes.map-n2.v}",
-            r#"["b","","","b1","map"]"#,
+            r#"["b","","","b1","map","s2"]"#,
         );
         ok(&["delete", "service", "annotated"]);
     }
