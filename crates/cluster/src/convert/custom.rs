@@ -11,7 +11,7 @@ use topology_core::policy::LevelKey;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
-use crd::{Resource, VERSION, check, complete};
+use crd::{Object, Resource, VERSION, check, complete, prune};
 use object_tree::Field;
 use object_tree::{Node, Value};
 
@@ -19,6 +19,26 @@ use object_tree::{Node, Value};
 pub(crate) fn sound(
     root: &Field<'_>,
     resource: &'static Resource,
+    report: &mut Report,
+) -> Option<Node> {
+    checked(root, resource, complete, report)
+}
+
+/// The same without the fields that this version does not know. For objects that only the controller writes: a later
+/// version of it may write more.
+pub(crate) fn sound_part(
+    root: &Field<'_>,
+    resource: &'static Resource,
+    report: &mut Report,
+) -> Option<Node> {
+    let known = |spec: &Node, object: &Object| complete(&prune(spec, object), object);
+    checked(root, resource, known, report)
+}
+
+fn checked(
+    root: &Field<'_>,
+    resource: &'static Resource,
+    complete: impl Fn(&Node, &Object) -> Node,
     report: &mut Report,
 ) -> Option<Node> {
     version(root, resource, report)?;

@@ -33,17 +33,16 @@ pub(crate) fn convert(
         name: key.name.name.clone(),
         labels: labels.into_iter().collect::<Labels>(),
         addresses: addresses(root, report),
-        pod_cidrs: pod_cidrs(root, report),
+        pod_cidrs: pod_cidrs(&root.get("spec"), report),
         cpu_milli: cpu_milli(root, report),
         ready: is_ready(root, report),
         leaving: is_leaving(root, report),
     }
 }
 
-/// `spec.podCIDRs`, without ranges that cannot be parsed.
-fn pod_cidrs(root: &Field<'_>, report: &mut Report) -> Vec<IpNetwork> {
-    let spec = root.get("spec");
-    let listed = spec.get("podCIDRs");
+/// The ranges of `podCIDRs`, without those that cannot be parsed.
+pub(super) fn pod_cidrs(field: &Field<'_>, report: &mut Report) -> Vec<IpNetwork> {
+    let listed = field.get("podCIDRs");
     let mut ranges = Vec::new();
     for entry in listed.items(report) {
         ranges.extend(entry.parse_with(

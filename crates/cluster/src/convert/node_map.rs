@@ -6,7 +6,8 @@ use std::sync::Arc;
 use topology_core::model::{Labels, Node};
 
 use super::address;
-use super::custom::{names, number, sound};
+use super::custom::{names, number, sound_part};
+use super::node::pod_cidrs;
 use super::report::Report;
 use crate::intern::Interner;
 use crd::MAP;
@@ -28,7 +29,7 @@ pub(crate) fn convert(
     interner: &mut Interner,
     report: &mut Report,
 ) -> Option<NodeMap> {
-    let whole = sound(root, &MAP, report)?;
+    let whole = sound_part(root, &MAP, report)?;
     let whole = Field::root(&whole);
     let spec = whole.get("spec");
     let keys = names(&spec.get("keys"), interner, report);
@@ -50,6 +51,7 @@ fn node(
     report: &mut Report,
 ) -> Option<Node> {
     let values = names(&field.get("v"), interner, report);
+    let empty = names(&field.get("emptyLabels"), interner, report);
     let labels = keys.iter().cloned().zip(values);
     let listed = field.get("ips");
     let mut addresses = Vec::new();
@@ -58,10 +60,10 @@ fn node(
     }
     Some(Node {
         labels: labels
-            .filter(|(_, value)| !value.is_empty())
+            .filter(|(key, value)| !value.is_empty() || empty.contains(key))
             .collect::<Labels>(),
         addresses,
-        pod_cidrs: Vec::new(),
+        pod_cidrs: pod_cidrs(field, report),
         cpu_milli: number(&field.get("cpuMilli"), report)?,
         ready: field.get("ready").boolean(report)?,
         name: Arc::clone(name),

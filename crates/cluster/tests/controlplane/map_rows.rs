@@ -50,7 +50,10 @@ fn valid() -> Vec<Spec> {
     let whole = json!({
         "shard": 1, "keys": [ZONE, "pool"],
         "nodes": {
-            "n1": {"v": ["a", ""], "ips": ["192.168.7.1", "fd00::7:1"], "cpuMilli": 4000, "ready": true},
+            "n1": {
+                "v": ["a", ""], "emptyLabels": ["pool"], "ips": ["192.168.7.1", "fd00::7:1"],
+                "podCIDRs": ["10.7.1.0/24", "fd00:7:1::/64"], "cpuMilli": 4000, "ready": true,
+            },
             "n2": {"v": ["", "web"]},
         },
     });
@@ -70,7 +73,18 @@ fn valid() -> Vec<Spec> {
             "long-value",
             with_values(&json!([ZONE]), &many(1, &"x".repeat(63))),
         ),
+        ("all-empty-labels", with("emptyLabels", keys(32))),
         ("all-addresses", with("ips", many(16, "10.0.0.1"))),
+        ("no-ranges", with("podCIDRs", json!([]))),
+        ("null-ranges", with("podCIDRs", Value::Null)),
+        (
+            "longest-range",
+            with("podCIDRs", many(2, &format!("{}/128", "1".repeat(45)))),
+        ),
+        (
+            "range-of-no-family",
+            with("podCIDRs", many(1, "10.0.0.0/999")),
+        ),
         ("all-cpu", with("cpuMilli", 1_000_000_000)),
         ("no-cpu", with("cpuMilli", 0)),
     ]
@@ -105,7 +119,6 @@ fn invalid() -> Vec<Spec> {
         ("shard-above", json!({"shard": 10_000})),
         ("shard-in-parts", json!({"shard": 1.5})),
         ("shard-in-quotes", json!({"shard": "0"})),
-        ("unknown-field", json!({"shard": 0, "node": {}})),
         ("keys-of-text", keys_are(json!(ZONE))),
         ("too-many-keys", keys_are(keys(33))),
         ("empty-key", keys_are(json!([""]))),
@@ -124,7 +137,6 @@ fn invalid() -> Vec<Spec> {
 fn invalid_nodes() -> Vec<Spec> {
     let zone = json!([ZONE]);
     vec![
-        ("unknown-in-a-node", with("cpu", 4)),
         ("values-of-text", with("v", "a")),
         ("value-with-a-space", with_values(&zone, &many(1, "a b"))),
         ("null-value", with_values(&zone, &json!([null]))),
@@ -136,6 +148,21 @@ fn invalid_nodes() -> Vec<Spec> {
         ("address-with-a-length", with("ips", many(1, "10.0.0.0/8"))),
         ("address-in-capitals", with("ips", many(1, "FD00::1"))),
         ("empty-address", with("ips", many(1, ""))),
+        ("too-many-ranges", with("podCIDRs", many(3, "10.0.0.0/8"))),
+        (
+            "range-without-length",
+            with("podCIDRs", many(1, "10.0.0.1")),
+        ),
+        ("range-in-capitals", with("podCIDRs", many(1, "FD00::/64"))),
+        (
+            "too-long-range",
+            with("podCIDRs", many(1, &format!("{}/64", "1".repeat(47)))),
+        ),
+        ("too-many-empty-labels", with("emptyLabels", keys(33))),
+        (
+            "empty-label-with-a-space",
+            with("emptyLabels", json!(["a b"])),
+        ),
         ("too-short-address", with("ips", many(1, "1"))),
         ("too-long-address", with("ips", many(1, &"1".repeat(46)))),
         ("cpu-below", with("cpuMilli", -1)),
@@ -213,6 +240,27 @@ fn valid_maps_are_accepted_by_both() {
 #[test]
 fn maps_with_one_fault_are_refused_by_both() {
     check(&[invalid(), invalid_nodes()].concat(), false);
+}
+
+/// kubectl asks the API server to refuse unknown fields, which may be errors. The fields that an agent receives are those of
+/// a later controller.
+#[test]
+fn unknown_fields_are_refused_by_the_api_server_and_ignored_by_the_agent() {
+    installed();
+    let namespace = Namespace::new();
+    let specs = [
+        ("unknown-field", json!({"shard": 0, "node": {}})),
+        ("unknown-in-a-node", with("cpu", 4)),
+    ];
+    let rows = specs.each_ref().map(|(name, spec)| Row {
+        name: (*name).to_owned(),
+        text: map(name, spec).to_string(),
+    });
+    let refused = api_refuses(&rows, &namespace.0);
+    for (name, spec) in &specs {
+        assert!(refused[*name].contains("unknown field"), "{refused:?}");
+        assert!(agent_accepts(name, spec), "{name}");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ spec:
   keys: [topology.kubernetes.io/zone, topology.kubernetes.io/region, topology.ipvs-topo.io/capacity]
   nodes:
     mapped-n1: {v: [a, '', ''], ips: [192.168.7.1], cpuMilli: 4000, ready: true}
-    mapped-n2: {v: [b, '', ''], ips: [192.168.7.2, 'fd00::7:2'], ready: true}
+    mapped-n2: {v: [b, '', ''], ips: [192.168.7.2, 'fd00::7:2'], podCIDRs: [10.7.2.0/24, 'fd00:7:2::/64'], ready: true}
 ";
 
     /// Name, label values and addresses of the Nodes of this test.
@@ -61,6 +61,9 @@ spec:
             (labels(me) == expected && me.state("nodes").objects == 1).then_some(())
         });
         assert_eq!(me.state(THE_MAP).map_gap, None);
+        let other = me.index.snapshot().node("mapped-n2").unwrap();
+        let ranges = ["10.7.2.0/24", "fd00:7:2::/64"].map(|range| range.parse().unwrap());
+        assert_eq!(other.pod_cidrs, ranges);
         ok(&["label", "--overwrite", "node", "mapped-n1", "pool=else"]);
         me.until("the label of the own Node", |me| {
             labels(me)[0].contains("else").then_some(())

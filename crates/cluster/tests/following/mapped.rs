@@ -47,6 +47,19 @@ fn rack_policy() -> Value {
     json!({"metadata": {"name": "near"}, "spec": {"mode": "Hard", "levels": levels}})
 }
 
+/// The Nodes that a program reads from this map.
+async fn followed_map(map: Value) -> Followed {
+    let fake = mapped();
+    fake.add(MAPS, map);
+    let mut followed = Followed::mapped("n1");
+    fake.follow_with(&mut followed, MINUTE, |_, _| {}).await;
+    followed
+}
+
+fn warnings(followed: &Followed) -> Vec<String> {
+    followed.index.warnings().map(ToString::to_string).collect()
+}
+
 /// A server with the three Nodes of `MAP_NODES`.
 fn mapped() -> Fake {
     let fake = Fake::new();
@@ -403,4 +416,64 @@ async fn d13_a_namespaced_policy_with_a_label_outside_the_map_is_reported_as_wai
         warnings[0].starts_with("TopologyPolicy shop/near: uses a label"),
         "{warnings:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn ranges_of_pods_come_from_the_map_and_one_that_cannot_be_parsed_is_reported_and_skipped() {
+    let mut map = map("shard-0", &MAP_NODES);
+    let nodes = &mut map["spec"]["nodes"];
+    nodes["n2"]["podCIDRs"] = json!(["10.244.2.0/24", "fd00:10:244:2::/64"]);
+    nodes["n3"]["podCIDRs"] = json!(["10.244.3.0/33", "fd00:10:244:3::/64"]);
+    let followed = followed_map(map).await;
+    let ranges = |name: &str| {
+        let node = followed.index.snapshot().node(name).unwrap();
+        let ranges: Vec<String> = node.pod_cidrs.iter().map(ToString::to_string).collect();
+        ranges
+    };
+    assert_eq!(ranges("n2"), ["10.244.2.0/24", "fd00:10:244:2::/64"]);
+    assert_eq!(ranges("n3"), ["fd00:10:244:3::/64"]);
+    assert_eq!(followed.state(THE_MAP).map_gap, None);
+    assert_eq!(
+        warnings(&followed),
+        [
+            "TopologyMap shard-0: spec.nodes.n3.podCIDRs[0]: `10.244.3.0/33` is not a range of addresses and is skipped; write it as 10.244.1.0/24"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_with_an_empty_value_is_not_a_missing_one() {
+    let racks = [
+        ("n1", "a", Some("")),
+        ("n2", "a", Some("")),
+        ("n3", "b", Some("")),
+    ];
+    let mut map = map("shard-0", &racks);
+    // The zone has a value.
+    map["spec"]["nodes"]["n2"]["emptyLabels"] =
+        json!([RACK, "topology.kubernetes.io/zone", "pool"]);
+    let followed = followed_map(map).await;
+    let labels = |name: &str| {
+        let node = followed.index.snapshot().node(name).unwrap();
+        let labels = node.labels.iter();
+        let labels: Vec<String> = labels
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        labels
+    };
+    let zone = |name: &str| format!("topology.kubernetes.io/zone={name}");
+    assert_eq!(labels("n2"), [format!("{RACK}="), zone("a")]);
+    assert_eq!(labels("n3"), [zone("b")]);
+    assert_eq!(warnings(&followed), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_a_later_controller_are_ignored() {
+    let mut map = map("shard-0", &MAP_NODES);
+    map["spec"]["later"] = json!({"v": 1});
+    map["spec"]["nodes"]["n2"]["later"] = json!([1]);
+    let followed = followed_map(map).await;
+    assert_eq!(followed.state(THE_MAP).map_gap, None);
+    assert_eq!(warnings(&followed), [""; 0]);
+    assert_eq!(nodes_with(&followed, "pool")[1], "n2 - [192.168.0.2] 4000");
 }
