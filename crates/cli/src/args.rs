@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cluster::ServiceSelection;
-use cluster::api::{NodeSource, Relists, WatchOptions};
+use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use telemetry::log::LogFormat;
 use topology_core::model::{NodePortAddresses, NodePortEntry};
@@ -201,6 +201,7 @@ impl AgentArgs {
                 NodeSourceArg::Nodes => NodeSource::Nodes { own },
                 NodeSourceArg::Map => NodeSource::Map { own },
             },
+            clients: ClientNodes::Own,
             relists: match self.relists {
                 ListTrust::Confirm => Relists::Confirm,
                 ListTrust::Believe => Relists::Believe,

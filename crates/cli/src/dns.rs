@@ -6,7 +6,7 @@ mod upstreams;
 use std::net::SocketAddr;
 
 use cluster::ServiceSelection;
-use cluster::api::{NodeSource, Relists, WatchOptions};
+use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use dns_server::{NameServer, NameServerOptions, ServeError};
 use telemetry::log::{self, Verbosity};
@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::agent_connection::AgentConnection;
 use crate::args::DnsArgs;
+use crate::args::values::NodeSourceArg;
 use crate::exit::{ExitStatus, Failure};
 use crate::runtime;
 
@@ -67,10 +68,16 @@ fn failure(error: ServeError) -> Failure {
     Failure::trouble(error)
 }
 
-/// All labels of all Nodes are read, because clients of every node may ask.
+/// Clients of every node may ask. So all labels of all Nodes are read, or those in the map, which has the labels of each
+/// `nodeSelector`.
 fn watch_options(args: &DnsArgs) -> WatchOptions {
+    let own = args.node.as_str().into();
     WatchOptions {
-        nodes: NodeSource::Whole,
+        nodes: match args.node_source {
+            NodeSourceArg::Nodes => NodeSource::Whole,
+            NodeSourceArg::Map => NodeSource::Map { own },
+        },
+        clients: ClientNodes::All,
         relists: Relists::Confirm,
         allowed: args.allow_lists.get(),
         services: ServiceSelection::All,

@@ -7,7 +7,8 @@ use clap::Args;
 use hickory_proto::rr::Name;
 use telemetry::log::LogFormat;
 
-use super::{AllowListArgs, OriginArgs, UpstreamArg, values};
+use super::values::{self, NodeSourceArg};
+use super::{AllowListArgs, OriginArgs, UpstreamArg};
 
 /// The port of `CoreDNS`' metrics.
 const METRICS_PORT: u16 = 9_153;
@@ -24,6 +25,10 @@ pub struct DnsArgs {
     /// clients of this node.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: String,
+
+    /// Source of other Nodes: the Node objects, or the `TopologyMap` that the controller writes.
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes)]
+    pub node_source: NodeSourceArg,
 
     /// The address and port to answer on, over UDP and TCP.
     #[arg(long, value_name = "IP:PORT", value_parser = listen_address)]

@@ -15,6 +15,10 @@ use crate::scrape::{METRICS, Scrape};
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/services";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
+const MAPS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps";
+
+/// The objects at a path; `None` if the server does not know it.
+type ServedObjects = fn(&str) -> Option<Vec<Value>>;
 
 #[derive(Default)]
 struct World {
@@ -69,12 +73,35 @@ fn objects(path: &str) -> Option<Vec<Value>> {
     }
 }
 
+/// The server has the other Node only in the map.
+fn mapped_objects(path: &str) -> Option<Vec<Value>> {
+    match path {
+        NODES => Some(vec![node("n1", "a", "127.0.1.0/24")]),
+        MAPS => Some(vec![json!({
+            "metadata": {"name": "shard-0"},
+            "spec": {
+                "shard": 0,
+                "keys": [
+                    "topology.kubernetes.io/zone",
+                    "topology.kubernetes.io/region",
+                    "topology.ipvs-topo.io/capacity",
+                ],
+                "nodes": {
+                    "n1": {"v": ["a", "", ""], "podCIDRs": ["127.0.1.0/24"], "ready": true},
+                    "n2": {"v": ["b", "", ""], "podCIDRs": ["127.0.2.0/24", "fd00:2::/64"], "ready": true},
+                },
+            },
+        })]),
+        other => objects(other),
+    }
+}
+
 fn event(event_type: &str, object: &Value) -> String {
     format!("{}\n", json!({"type": event_type, "object": object}))
 }
 
 impl ApiServer {
-    fn start() -> Self {
+    fn start(objects: ServedObjects) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let world = Arc::<Mutex<World>>::default();
@@ -82,15 +109,38 @@ impl ApiServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let world = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &world));
+                std::thread::spawn(move || serve(stream, objects, &world));
             }
         });
         Self { url, world }
     }
+
+    /// Starts the program with these options, and waits until it has read the cluster.
+    fn program(&self, options: &[&str]) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("config");
+        let config = json!({
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+            "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+        });
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        let path = kubeconfig.to_str().unwrap().to_owned();
+        Program::start(folder, &[options, &["--kubeconfig", &path]].concat())
+    }
+
+    /// The requests for a collection.
+    fn requests(&self, path: &str) -> Vec<String> {
+        let world = self.world.lock().unwrap();
+        let seen = world.seen.iter();
+        seen.filter(|target| target.split('?').next() == Some(path))
+            .cloned()
+            .collect()
+    }
 }
 
 /// Answers one request: the list as events, and then a watch that stays open.
-fn serve(mut stream: TcpStream, world: &Mutex<World>) {
+fn serve(mut stream: TcpStream, objects: ServedObjects, world: &Mutex<World>) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let Some(Ok(request)) = lines.next() else {
         return;
@@ -123,18 +173,8 @@ fn serve(mut stream: TcpStream, world: &Mutex<World>) {
 
 #[test]
 fn headless_services_of_an_api_server_are_answered_and_followed() {
-    let server = ApiServer::start();
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    let config = json!({
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-    });
-    std::fs::write(&kubeconfig, config.to_string()).unwrap();
-    let path = kubeconfig.to_str().unwrap().to_owned();
-    let options = [&METRICS[..], &["--kubeconfig", &path]].concat();
-    let program = Program::start(folder, &options);
+    let server = ApiServer::start(objects);
+    let program = server.program(&METRICS);
     program.line_with("the cluster is read: 1 Services");
     let question = query(CART, RecordType::A);
     let ask = |client| answers(&over_udp(client, program.address, &question));
@@ -165,5 +205,51 @@ fn headless_services_of_an_api_server_are_answered_and_followed() {
             .all(|target| !target.contains("labelSelector")),
         "{:?}",
         world.seen
+    );
+}
+
+#[test]
+fn a_client_of_the_pod_range_of_another_node_is_placed_by_the_map() {
+    let server = ApiServer::start(mapped_objects);
+    let program = server.program(&["--node-source", "map"]);
+    program.line_with("the cluster is read: 1 Services");
+    let question = query(CART, RecordType::A);
+    let ask = |client| answers(&over_udp(client, program.address, &question));
+    assert_eq!(ask(N1), ["10.244.1.10"]);
+    assert_eq!(ask(N2), ["10.244.2.10"]);
+    let nodes = server.requests(NODES);
+    assert!(
+        nodes
+            .iter()
+            .all(|request| request.contains("fieldSelector=metadata.name%3Dn1")),
+        "{nodes:?}"
+    );
+    assert_eq!(server.requests(MAPS).len(), 1);
+    assert_eq!(program.more_lines(), [""; 0]);
+}
+
+#[test]
+fn without_a_map_the_nodes_are_read_and_the_log_says_so() {
+    let server = ApiServer::start(objects);
+    let program = server.program(&["--node-source", "map"]);
+    let warning = program.line_with("cannot replace the Nodes");
+    assert!(
+        warning.contains("there is no TopologyMap; until it can, all Nodes are read"),
+        "{warning}"
+    );
+    let question = query(CART, RecordType::A);
+    let ask = |client| answers(&over_udp(client, program.address, &question));
+    let started = Instant::now();
+    while ask(N2) != ["10.244.2.10"] {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(ask(N1), ["10.244.1.10"]);
+    let nodes = server.requests(NODES);
+    assert!(
+        nodes
+            .iter()
+            .any(|request| !request.contains("fieldSelector")),
+        "{nodes:?}"
     );
 }

@@ -33,7 +33,7 @@ use kube_io::Connection;
 use kube_io::{Access, AccessError};
 
 pub use node_source::topology_map::MapGap;
-pub use options::{NodeSource, Relists, WatchOptions};
+pub use options::{ClientNodes, NodeSource, Relists, WatchOptions};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
 
 use feed::Feed;

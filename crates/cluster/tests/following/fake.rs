@@ -17,7 +17,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{NodeSource, ResourceStatus, SyncStatus, WatchOptions, follow};
+use cluster::api::{ClientNodes, NodeSource, ResourceStatus, SyncStatus, WatchOptions, follow};
 use cluster::event::{Batch, Completeness};
 use cluster::index::Index;
 use hyper::body::Frame;
@@ -229,6 +229,13 @@ impl Followed {
             options: NodeSource::Map { own: own.into() }.into(),
             ..Self::new()
         }
+    }
+
+    /// The same for a program that decides for clients of all nodes.
+    pub(crate) fn mapped_for_all(own: &str) -> Self {
+        let mut followed = Self::mapped(own);
+        followed.options.clients = ClientNodes::All;
+        followed
     }
 
     fn apply(&mut self, batch: Batch) {

@@ -47,6 +47,14 @@ fn rack_policy() -> Value {
     json!({"metadata": {"name": "near"}, "spec": {"mode": "Hard", "levels": levels}})
 }
 
+/// A policy for clients on Nodes with a rack.
+fn policy_for_racks() -> Value {
+    let selector = json!({"matchExpressions": [{"key": RACK, "operator": "Exists"}]});
+    let levels = json!([{"key": "topology.kubernetes.io/zone"}]);
+    let spec = json!({"mode": "Hard", "levels": levels, "nodeSelector": selector});
+    json!({"metadata": {"name": "near"}, "spec": spec})
+}
+
 /// The Nodes that a program reads from this map.
 async fn followed_map(map: Value) -> Followed {
     let fake = mapped();
@@ -476,4 +484,44 @@ async fn fields_of_a_later_controller_are_ignored() {
     assert_eq!(followed.state(THE_MAP).map_gap, None);
     assert_eq!(warnings(&followed), [""; 0]);
     assert_eq!(nodes_with(&followed, "pool")[1], "n2 - [192.168.0.2] 4000");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_program_for_clients_of_all_nodes_needs_the_labels_of_node_selectors() {
+    for (mut followed, needs) in [
+        (Followed::mapped("n1"), false),
+        (Followed::mapped_for_all("n1"), true),
+    ] {
+        let fake = mapped();
+        let mut node = node("n3", "b");
+        node["metadata"]["labels"][RACK] = "".into();
+        fake.replace(NODES, node);
+        fake.add(MAPS, map("shard-0", &MAP_NODES));
+        fake.add(POLICIES, policy_for_racks());
+        let server = fake.clone();
+        fake.follow_with(&mut followed, MINUTE, move |second, followed| {
+            if second == 2 {
+                assert!(followed.is_whole());
+                assert_eq!(policy_count(followed), 1);
+                assert_eq!(reads_all(&server), needs);
+                let racks = nodes_with(followed, RACK);
+                let of_all = if needs { "n3  [" } else { "n3 - [" };
+                assert!(racks[2].starts_with(of_all), "{racks:?}");
+                let gap = followed.state(THE_MAP).map_gap;
+                let gap = gap.map(|gap| gap.to_string());
+                let why = format!(
+                    "it does not have the label {RACK}, which ClusterTopologyPolicy near uses"
+                );
+                assert_eq!(gap, needs.then_some(why));
+                let racks = [("n1", "a", Some("")), ("n2", "a", Some("r1"))];
+                let mut map = map("shard-0", &racks);
+                map["spec"]["nodes"]["n1"]["emptyLabels"] = json!([RACK]);
+                server.replace(MAPS, map);
+            }
+        })
+        .await;
+        assert!(!reads_all(&fake), "the map has the label");
+        assert_eq!(policy_count(&followed), 1);
+        assert!(nodes_with(&followed, RACK)[1].starts_with("n2 r1 ["));
+    }
 }

@@ -1,6 +1,7 @@
 //! The writes of a state, and that nothing is left to write afterwards.
 
 mod map_keys;
+mod round_trip;
 
 use proptest::prelude::*;
 use serde_json::json;

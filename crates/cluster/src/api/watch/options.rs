@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::{AllowLists, ServiceSelection};
 
-/// Where the agent reads Nodes.
+/// Where Nodes are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NodeSource {
     /// From the Nodes, with all labels.
@@ -18,9 +18,21 @@ pub enum NodeSource {
     Map { own: Arc<str> },
 }
 
+/// The nodes whose clients the program decides for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ClientNodes {
+    /// Its own node.
+    #[default]
+    Own,
+    /// All nodes: each `nodeSelector` is compared with every Node.
+    All,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct WatchOptions {
     pub nodes: NodeSource,
+    /// Whether a `TopologyMap` needs the labels of each `nodeSelector`.
+    pub clients: ClientNodes,
     pub relists: Relists,
     /// What Services may use.
     pub allowed: AllowLists,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
-use super::options::{NodeSource, Relists, WatchOptions};
+use super::options::{ClientNodes, NodeSource, Relists, WatchOptions};
 use super::resources::{Need, ResourceId, WatchedResource};
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -72,7 +72,8 @@ impl Reflector {
             NodeSource::Whole => (None, None),
             NodeSource::Nodes { own } => (None, Some(LabelUsage::new(Arc::clone(own), true))),
             NodeSource::Map { own } => {
-                let label_usage = LabelUsage::new(Arc::clone(own), false);
+                let selectors = options.clients == ClientNodes::All;
+                let label_usage = LabelUsage::new(Arc::clone(own), selectors);
                 (Some(TopologyMaps::new(Arc::clone(own))), Some(label_usage))
             }
         };

@@ -15,7 +15,7 @@ use crd::REQUIRED_KEYS;
 #[derive(Debug)]
 pub(in crate::api::watch) struct LabelUsage {
     own: Arc<str>,
-    /// Whether a `nodeSelector` uses labels. It decides only on the agent's own Node, whose labels
+    /// Whether a `nodeSelector` uses labels. An agent compares it only with its own Node, whose labels
     /// are all known.
     selectors: bool,
     /// The objects that use labels that are not always known.

@@ -14,7 +14,7 @@ use crd::REQUIRED_KEYS;
 /// Which Nodes are read while TopologyMaps may replace them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeScope {
-    /// Only the agent's own Node; the others come from TopologyMaps.
+    /// Only the program's own Node; the others come from TopologyMaps.
     Own,
     All,
 }
@@ -200,7 +200,7 @@ impl MapGap {
                 "check that ipvs-topo-controller runs, and that the CRDs of ipvs-topo are installed"
             }
             Self::Access => {
-                "apply manifests/base of this version: its RBAC rules let agents read topologymaps"
+                "apply the manifests of this version: their RBAC rules permit to read topologymaps"
             }
             Self::Unusable(_) => {
                 "apply manifests/crds of this version; the controller then writes the map again"

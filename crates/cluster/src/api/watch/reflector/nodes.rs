@@ -385,8 +385,7 @@ impl Reflector {
 }
 
 fn warning(gap: &MapGap) -> Warning {
-    let message =
-        format!("cannot replace the Nodes: {gap}; until it can, the agent reads all Nodes");
+    let message = format!("cannot replace the Nodes: {gap}; until it can, all Nodes are read");
     Warning {
         subject: Subject::Other(REPORT, None),
         code: Code::MapUnfit,

@@ -78,6 +78,7 @@ impl Bench {
         let nodes = NodeSource::Nodes { own: "n1".into() };
         let options = WatchOptions {
             nodes,
+            clients: ClientNodes::Own,
             relists,
             allowed: AllowLists {
                 annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
