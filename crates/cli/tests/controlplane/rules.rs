@@ -114,14 +114,18 @@ spec:
         gate.answer("sendInitialEvents", 422, "", "no lists as streams");
         let kubeconfig = gate.kubeconfig(folder.path());
         let given = tempfile::tempdir().unwrap();
-        let program = Program::start(given, &["--kubeconfig", &kubeconfig]);
+        // With the map as source of Nodes the server also reads Nodes, because no map exists.
+        let options = ["--kubeconfig", &kubeconfig, "--node-source", "map"];
+        let program = Program::start(given, &options);
         program.line_with("the cluster is read");
-        eventually("a watch of namespaces", || {
+        eventually("watches of namespaces and maps", || {
             let requests = audit.requests();
-            let mut watches = requests.iter().filter(|request| request.verb == "watch");
-            watches
-                .any(|request| request.resource == "namespaces")
-                .then_some(())
+            let is_watched = |resource| {
+                let mut all = requests.iter();
+                all.any(|request| request.verb == "watch" && request.resource == resource)
+            };
+            let both = ["namespaces", "topologymaps"];
+            both.into_iter().all(is_watched).then_some(())
         });
         audit.replay();
         drop(program);

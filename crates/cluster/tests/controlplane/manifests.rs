@@ -18,7 +18,7 @@ const EXPLAINED: [(&str, &str, &str); 7] = [
         "fair share",
     ),
     ("topologydrains", "spec.expiresAt", "72 hours"),
-    ("topologymaps", "spec.nodes", "by name"),
+    ("topologymaps", "spec.nodes.podCIDRs", "of its pods"),
     ("podmaps", "spec.pods", "at each address"),
     ("podlocators", "spec.nodeLabels", "labels of the Node"),
     ("topologyagents", "status.fallbacks.reason", "BelowMin"),
@@ -258,6 +258,7 @@ fn dns_servers_are_endpoints_of_cluster_dns_without_privileges() {
     let servers = dns_servers(folder);
     for words in [
         "k8s-app: kube-dns",
+        "--node-source=map",
         "--listen=[::]:53",
         "--upstream=/etc/resolv.conf",
         "dnsPolicy: Default",
@@ -284,6 +285,7 @@ fn dns_servers_for_nodelocal_dnscache_are_no_endpoints_of_cluster_dns() {
     let folder = "manifests/components/dns-node-local";
     let servers = dns_servers(folder);
     for words in [
+        "--node-source=map",
         "--listen=127.0.0.1:5353",
         "hostNetwork: true",
         "maxSurge: 0",
