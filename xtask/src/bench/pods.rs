@@ -23,7 +23,7 @@ struct Measurement {
     mapped_seconds: u64,
     /// Seconds until each Pod had its PodLocator.
     located_seconds: u64,
-    watched: Watched,
+    watched: WatchedCollections,
     /// Size of etcd's database with everything but Pods, then with Pods, then at the end.
     #[serde(default)]
     etcd_bytes: [u64; 3],
@@ -37,7 +37,7 @@ struct Measurement {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Watched {
+struct WatchedCollections {
     pods: Collection,
     pod_locators: Collection,
     pod_maps: Collection,
@@ -102,7 +102,7 @@ fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<Measurement> {
 }
 
 fn table(measurement: &Measurement) -> String {
-    let Watched {
+    let WatchedCollections {
         pods,
         pod_locators,
         pod_maps,

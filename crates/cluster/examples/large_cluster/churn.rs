@@ -34,9 +34,9 @@ pub(crate) async fn measure(
     until_count(&api, LOCATORS, pods).await?;
     let located = began.elapsed().as_secs();
 
-    let mut of_pods = Client::begin(access, PODS, |_| Vec::new()).await?;
-    let mut of_locators = Client::begin(access, LOCATORS, locator_pods).await?;
-    let mut of_maps = Client::begin(access, MAPS, map_pods).await?;
+    let mut of_pods = WatchingClient::begin(access, PODS, |_| Vec::new()).await?;
+    let mut of_locators = WatchingClient::begin(access, LOCATORS, locator_pods).await?;
+    let mut of_maps = WatchingClient::begin(access, MAPS, map_pods).await?;
 
     let pause = LIFETIME / u32::try_from(pods)?;
     let count = (length.as_nanos() / pause.as_nanos()).try_into()?;
@@ -118,7 +118,7 @@ async fn replace(
 }
 
 /// A client that watches one collection.
-struct Client {
+struct WatchingClient {
     api: Connection,
     watcher: Watcher<Value>,
     /// The names of the Pods that an object locates.
@@ -134,7 +134,7 @@ struct Client {
     seen: HashMap<String, Instant>,
 }
 
-impl Client {
+impl WatchingClient {
     /// Connects, and reads the first list.
     async fn begin(
         access: &Access,
