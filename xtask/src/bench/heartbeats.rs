@@ -1,14 +1,13 @@
 //! `cargo xtask bench --nodes`: measures what an agent receives in an hour of heartbeats, from Nodes and from the map.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{LargeCluster, Programs, amount};
+use super::large_cluster::{LargeCluster, Programs, amount, measured};
 use testbed::vm::progress::ProgressLine;
 
 /// Heartbeats of a Node in an hour: kubelet sends one every five minutes while nothing changes.
@@ -50,14 +49,7 @@ struct BySource<T> {
 
 /// Measures, prints the table and writes `scale.json`.
 pub(super) fn run(args: &Args, nodes: u64) -> anyhow::Result<ExitCode> {
-    let measurement = match &args.from {
-        Some(from) => serde_json::from_slice(&fs::read(from)?)?,
-        None => measure(nodes, args.heartbeats)?,
-    };
-    let mut json = serde_json::to_string_pretty(&measurement)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("scale.json"), json)?;
+    let measurement = measured(args, "scale.json", || measure(nodes, args.heartbeats))?;
     anstream::println!("{}", table(&measurement));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,12 @@
 //! `cargo xtask bench --nodes COUNT --pods COUNT`: measures what it costs to locate Pods with PodMaps and PodLocators.
 
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{LargeCluster, Programs, amount};
+use super::large_cluster::{LargeCluster, Programs, amount, measured};
 use testbed::vm::progress::ProgressLine;
 
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller and of etcd.
@@ -65,14 +64,7 @@ struct Collection {
 
 /// Measures, prints the table and writes `scale-pods.json`.
 pub(super) fn run(args: &Args, nodes: u64, pods: u64) -> anyhow::Result<ExitCode> {
-    let measurement = match &args.from {
-        Some(from) => serde_json::from_slice(&fs::read(from)?)?,
-        None => measure(nodes, pods, args.churn)?,
-    };
-    let mut json = serde_json::to_string_pretty(&measurement)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("scale-pods.json"), json)?;
+    let measurement = measured(args, "scale-pods.json", || measure(nodes, pods, args.churn))?;
     anstream::println!("{}", table(&measurement));
     Ok(ExitCode::SUCCESS)
 }
