@@ -7,7 +7,7 @@ pub mod view;
 
 mod client;
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agent_api::describe;
@@ -17,8 +17,8 @@ use agent_api::view::{ExplainView, WarningView};
 use cluster::ServiceSelection;
 use cluster::source::{Loaded, Options};
 use dns::AnswerCycle;
-use topology_core::model::{Family, FrontendKind, ObjectName, Service, ServicePort};
-use topology_core::resolve::{ResolvedServer, headless_ports, resolve_headless};
+use topology_core::model::{Family, FrontendKind, ObjectName, Service};
+use topology_core::resolve::{ResolvedServer, resolve_headless};
 use topology_core::snapshot::Snapshot;
 
 use self::view::{AnswerLevelView, AnswerView, ServiceAnswersView};
@@ -72,13 +72,21 @@ impl DnsCluster {
         service.ok_or_else(|| Failure::input(missing(name, ignored, &mut warnings.iter())))
     }
 
-    /// The ports that have names in DNS.
-    pub(crate) fn ports<'s>(&self, service: &'s Service) -> Cow<'s, [ServicePort]> {
-        if service.is_headless() {
-            headless_ports(service, self.snapshot().slices(&service.name))
-        } else {
-            Cow::Borrowed(&service.ports)
-        }
+    /// The names and numbers of the ports in DNS. A port that only slices of a headless Service have, has the numbers of
+    /// the pods.
+    pub(crate) fn ports<'s>(&'s self, service: &'s Service) -> Vec<(&'s str, u16)> {
+        let own = service.ports.iter();
+        let known: BTreeSet<_> = own.map(|port| (port.protocol, &*port.name)).collect();
+        let slices = self.snapshot().slices(&service.name).iter();
+        let of_slices = slices.filter(|_| service.is_headless());
+        let of_slices = of_slices.flat_map(|slice| &slice.ports);
+        let others: BTreeSet<_> = of_slices
+            .filter(|port| !known.contains(&(port.protocol, &*port.name)))
+            .map(|port| (&*port.name, port.port.get()))
+            .collect();
+        let own = service.ports.iter();
+        let own = own.map(|port| (&*port.name, port.port.get()));
+        own.chain(others).collect()
     }
 
     /// The warnings about the Services of `scope`, and about a Node that does not exist.

@@ -1,7 +1,7 @@
 //! `ipvs-topo explain --dns`: shows what a client is answered for the name of one Service, and why.
 
 use agent_api::scope::Scope;
-use topology_core::model::{ObjectName, Service, ServicePort};
+use topology_core::model::{ObjectName, Service};
 
 use crate::args::{ExplainArgs, TextFormat};
 use crate::dns_answers::DnsCluster;
@@ -48,7 +48,6 @@ fn view(
         });
     }
     let client = cluster.client(args.dns.client, node)?;
-    let port = port.map(|port| &*port.name);
     let (service, warnings) = cluster.explain(service, port, &client.node.as_str().into());
     Ok(ExplainedAnswersView {
         service,
@@ -57,15 +56,15 @@ fn view(
     })
 }
 
-/// The port with this name or number.
+/// The name of the port with this name or number.
 fn find<'p>(
     service: &ObjectName,
-    ports: &'p [ServicePort],
+    ports: &[(&'p str, u16)],
     wanted: &str,
-) -> Result<&'p ServicePort, Failure> {
-    let fits =
-        |port: &&ServicePort| *port.name == *wanted || port.port.get().to_string() == *wanted;
-    ports.iter().find(fits).ok_or_else(|| {
+) -> Result<&'p str, Failure> {
+    let fits = |(name, number): &&(&str, u16)| *name == wanted || number.to_string() == wanted;
+    let found = ports.iter().find(fits);
+    found.map(|(name, _)| *name).ok_or_else(|| {
         let names: Vec<String> = ports.iter().map(shown).collect();
         let names = if names.is_empty() {
             "no port".to_owned()
@@ -78,9 +77,8 @@ fn find<'p>(
     })
 }
 
-fn shown(port: &ServicePort) -> String {
-    let number = port.port.get();
-    match &*port.name {
+fn shown((name, number): &(&str, u16)) -> String {
+    match *name {
         "" => number.to_string(),
         name => format!("{name} ({number})"),
     }

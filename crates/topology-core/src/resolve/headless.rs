@@ -36,7 +36,7 @@ pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) 
     let slices = published.as_deref().unwrap_or(snapshot.slices(name));
     let unnamed = ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN);
     let first = service.ports.first().unwrap_or(&unnamed);
-    let ports = headless_ports(service, slices);
+    let ports = ports_of(service, slices);
     let by_port = Targets::of(ports.len(), slices);
     for family in [Family::V4, Family::V6] {
         let of_name = (first, NO_PORT, without_ports(slices, family));
@@ -63,14 +63,11 @@ pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) 
     resolution
 }
 
-/// The ports of a headless Service, and those that only its slices have.
+/// The ports of the Service, and those that only slices have.
 ///
-/// Each has a number of its own, for the keys of servers: a port that only slices have has the number of the pods', or
+/// Each has a number of its own, for the keys of servers. A port that only slices have gets the number of the pods, or
 /// another one if that is taken.
-pub fn headless_ports<'s>(
-    service: &'s Service,
-    slices: &[EndpointSlice],
-) -> Cow<'s, [ServicePort]> {
+fn ports_of<'s>(service: &'s Service, slices: &[EndpointSlice]) -> Cow<'s, [ServicePort]> {
     let own = service.ports.iter();
     let mut known: FxHashSet<_> = own.map(|port| (port.protocol, &*port.name)).collect();
     let of_slices = slices.iter().flat_map(|slice| &slice.ports);
