@@ -240,7 +240,7 @@ impl Loop {
             Update::Deleted(collection, name) => {
                 self.dirty |= self.state.delete(collection, &name);
                 if collection == Collection::PodLocators {
-                    // The garbage collector is faster than the watch of Pods, which reports later that the Pod is gone.
+                    // The garbage collector may delete it before the watch of Pods reports that the Pod is gone.
                     self.budget.hold(self.epoch.elapsed(), collection, name);
                 }
             }
@@ -385,7 +385,9 @@ impl Loop {
             };
             match done {
                 Ok((write, written)) => self.record(&write, written),
-                Err(error) => tracing::error!(%error, "a write exited"),
+                Err(error) => {
+                    tracing::error!(%error, "a write broke off and is tried again");
+                }
             }
         }
     }
