@@ -126,7 +126,7 @@ fn objects() -> PathBuf {
 fn build(folder: &Path) -> CommandResult {
     let mut command = cargo::command();
     command
-        .args(["build", "--release", "--quiet", "--bins"])
+        .args(["build", "--release", "--quiet", "--bins", "--locked"])
         // With `--target`, build scripts and procedural macros are built without the flags.
         .args(["--target", cargo::TARGET])
         .arg("--manifest-path")
