@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
 use testbed::vm::progress::ProgressLine;
 
 /// Heartbeats of a Node in an hour: kubelet sends one every five minutes while nothing changes.
@@ -30,12 +30,8 @@ struct Measurement {
     all: BySource<Bytes>,
     /// Events after the first lists.
     changes: BySource<u64>,
-    /// Peak memory of the controller, built with debug information, in KiB.
-    #[serde(default)]
-    controller_peak_kib: u64,
-    /// CPU time of the controller since its start.
-    #[serde(default)]
-    controller_cpu_ms: u64,
+    #[serde(flatten)]
+    controller: ControllerCosts,
 }
 
 type Bytes = BTreeMap<String, u64>;
@@ -63,8 +59,7 @@ fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Measurement> {
     step.done("");
     let mut measurement: Measurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
-    measurement.controller_peak_kib = controller.peak_kib()?;
-    measurement.controller_cpu_ms = controller.cpu_ms()?;
+    measurement.controller = controller.costs()?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)
@@ -102,9 +97,5 @@ fn table(measurement: &Measurement) -> String {
         grown(hour.nodes),
         hour.map,
     );
-    text + &format!(
-        "\nthe controller used at most {} of memory, and {} ms of CPU time\n",
-        amount(measurement.controller_peak_kib * 1_024),
-        measurement.controller_cpu_ms
-    )
+    text + &format!("\n{}\n", measurement.controller)
 }

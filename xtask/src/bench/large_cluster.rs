@@ -1,12 +1,13 @@
 //! A control plane with many Nodes, and a controller beside it.
 
+use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use testbed::cargo;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::paths;
@@ -114,9 +115,37 @@ impl LargeCluster {
 /// The controller; killed when dropped.
 pub(super) struct RunningController(Child);
 
+/// What the controller, built with debug information, used since its start.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ControllerCosts {
+    /// Peak memory in KiB.
+    controller_peak_kib: u64,
+    /// CPU time.
+    controller_cpu_ms: u64,
+}
+
+impl fmt::Display for ControllerCosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the controller used at most {} of memory, and {} ms of CPU time",
+            amount(self.controller_peak_kib * 1_024),
+            self.controller_cpu_ms
+        )
+    }
+}
+
 impl RunningController {
+    pub(super) fn costs(&self) -> anyhow::Result<ControllerCosts> {
+        Ok(ControllerCosts {
+            controller_peak_kib: self.peak_kib()?,
+            controller_cpu_ms: self.cpu_ms()?,
+        })
+    }
+
     /// Reads `VmHWM` of `/proc/PID/status`.
-    pub(super) fn peak_kib(&self) -> anyhow::Result<u64> {
+    fn peak_kib(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
@@ -124,7 +153,7 @@ impl RunningController {
     }
 
     /// Reads user and system time: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
-    pub(super) fn cpu_ms(&self) -> anyhow::Result<u64> {
+    fn cpu_ms(&self) -> anyhow::Result<u64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
         let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
         let times = fields.split_whitespace().skip(11).take(2);

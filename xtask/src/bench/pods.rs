@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
 use testbed::vm::progress::ProgressLine;
 
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller and of etcd.
@@ -23,15 +23,11 @@ struct Measurement {
     /// Seconds until each Pod had its PodLocator.
     located_seconds: u64,
     watched: WatchedCollections,
-    /// Size of etcd's database with everything but Pods, then with Pods, then at the end.
+    /// Size of etcd's database without Nodes and Pods, with them, and at the end.
     #[serde(default)]
     etcd_bytes: [u64; 3],
-    /// Peak memory of the controller, built with debug information, in KiB.
-    #[serde(default)]
-    controller_peak_kib: u64,
-    /// CPU time of the controller since its start.
-    #[serde(default)]
-    controller_cpu_ms: u64,
+    #[serde(flatten)]
+    controller: ControllerCosts,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -86,8 +82,7 @@ fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<Measurement> {
     let mut measurement: Measurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
     measurement.etcd_bytes = [empty, with_pods, cluster.etcd_bytes()?];
-    measurement.controller_peak_kib = controller.peak_kib()?;
-    measurement.controller_cpu_ms = controller.cpu_ms()?;
+    measurement.controller = controller.costs()?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)
@@ -123,10 +118,7 @@ fn table(measurement: &Measurement) -> String {
     text + &format!(
         "\nPodMaps complete after {} s, PodLocators after {} s\n\
          etcd's database: {empty}, with Nodes and Pods {with_pods}, at the end {end}\n\
-         the controller used at most {} of memory, and {} ms of CPU time\n",
-        measurement.mapped_seconds,
-        measurement.located_seconds,
-        amount(measurement.controller_peak_kib * 1_024),
-        measurement.controller_cpu_ms
+         {}\n",
+        measurement.mapped_seconds, measurement.located_seconds, measurement.controller
     )
 }

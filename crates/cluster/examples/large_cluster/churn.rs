@@ -86,8 +86,8 @@ async fn until_count(api: &Connection, path: &str, expected: usize) -> Outcome<(
     }
 }
 
-/// Replaces `count` Pods, one in each `pause`: the last ones by new ones. Returns, after some time, when the address of
-/// each new Pod was reported.
+/// Replaces `count` Pods, one in each `pause`: the last ones by new ones. Returns when the address of each new Pod was
+/// reported; [`AFTERWARDS`] is over then.
 async fn replace(
     api: &Connection,
     nodes: usize,

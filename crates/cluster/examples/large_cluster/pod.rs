@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 use crate::{Outcome, each, node};
 
 const COLLECTION: &str = "/api/v1/namespaces/default/pods";
-/// A prime, so Pods with consecutive numbers are on different Nodes.
-const STRIDE: usize = 7_919;
 
 /// Makes Nodes, and running Pods with the numbers below `pods`.
 pub(crate) async fn create(api: &Connection, nodes: usize, pods: usize) -> Outcome<()> {
@@ -74,7 +72,7 @@ fn manifest(number: usize, nodes: usize) -> Value {
             "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
         },
         "spec": {
-            "nodeName": node::name(number * STRIDE % nodes),
+            "nodeName": node::name(number % nodes),
             "automountServiceAccountToken": false,
             "containers": [{
                 "name": "web", "image": "registry.example.com/team/web:1.42.0",
