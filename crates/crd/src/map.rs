@@ -142,7 +142,7 @@ const NODE: Object = Object {
                 set: false,
             },
             need: Need::Optional,
-            about: "The labels of keys that it has with an empty value. A nodeSelector tells them from missing labels.",
+            about: "The labels of keys that the Node has with an empty value. For a nodeSelector they are not missing.",
         },
         Property {
             name: "ips",
