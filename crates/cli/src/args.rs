@@ -137,20 +137,21 @@ pub struct AgentArgs {
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     pub drain_timeout: Period,
 
-    /// Address of /healthz and /livez; "" turns them off.
+    /// Address of /healthz, /livez and /readyz; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:10256", value_parser = values::healthz_address)]
     pub healthz_bind_address: BindAddress,
 
-    /// Address of /metrics, /proxyMode and /configz; "" turns them off.
+    /// Address of /metrics, /healthz, /proxyMode and /configz; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:10249", value_parser = values::metrics_address)]
     pub metrics_bind_address: BindAddress,
 
-    /// Unix socket for `status`, `diff` and `explain`; created with mode 0600.
+    /// Unix socket for `status`, `diff`, `explain` and the DNS server of this node; created with
+    /// mode 0600.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
 
-    /// Folder of the ownership record of the agent's virtual servers; must be lost at reboot, as
-    /// they are.
+    /// Folder of the agent's files, such as the record of its virtual servers; must be lost at
+    /// reboot, as virtual servers are.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
@@ -329,7 +330,7 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub service: ServiceArgs,
 
-    /// With `--cluster`: folder of the ownership record of the agent's virtual servers.
+    /// With `--node`: folder of the ownership record of the agent's virtual servers.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
