@@ -58,6 +58,6 @@ const SPEC: &[Property] = &[
             keys: "label key",
         },
         need: Need::EmptyMap,
-        about: "The labels of the Node that a TopologyMap has, too: zone, region, capacity, and those that policies and drains use.",
+        about: "The labels of the Node that a TopologyMap has, too: zone, region, capacity, and those that policies, drains and annotations of Services use.",
     },
 ];

@@ -34,7 +34,7 @@ const CONDITIONS: Property = Property {
         set: false,
     },
     need: Need::Optional,
-    about: "Accepted: the object is valid and selects something. Programmed: every node uses it. Degraded: something in it cannot be applied as requested. LevelsKnown: some node has each label that a policy uses.",
+    about: "Accepted: the object is valid. Programmed: every node on which a policy decides uses it. Degraded: something in it cannot be applied as requested. LevelsKnown: some node has each label that a policy uses.",
 };
 
 const CONDITION: Object = Object {
