@@ -51,8 +51,8 @@ impl Port {
         address: SocketAddr,
         hard_fail: bool,
     ) -> Result<Self, StartError> {
-        let bound = hard_fail.then(|| telemetry::listen(address)).transpose();
-        let bound = bound.map_err(|source| StartError::Bind {
+        let bound = hard_fail.then(|| telemetry::listen_in_both_families(address));
+        let bound = bound.transpose().map_err(|source| StartError::Bind {
             what: server.what,
             flag: server.flag,
             address,
@@ -80,7 +80,7 @@ async fn bind(server: &TcpServer, address: SocketAddr, events: &NodeEvents) -> T
     let TcpServer { what, flag, reason } = server;
     let mut reported = None;
     loop {
-        match telemetry::listen(address) {
+        match telemetry::listen_in_both_families(address) {
             Ok(listener) => {
                 tracing::info!(%address, "{what} server listens");
                 return listener;

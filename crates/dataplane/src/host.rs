@@ -64,6 +64,10 @@ pub trait Host {
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
 
+    /// Whether a desired route was not added, because another program has one for the same addresses. It is added after
+    /// the next read, if that one is gone.
+    fn has_taken_routes(&self) -> bool;
+
     /// Adds and removes single routes.
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError>;
 
@@ -309,6 +313,10 @@ impl Host for Machine {
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
         self.table.set(desired, &self.crash_point).await
+    }
+
+    fn has_taken_routes(&self) -> bool {
+        self.table.has_taken()
     }
 
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {

@@ -12,6 +12,7 @@ mod text;
 pub use process::{Process, adjust_oom_score};
 pub use requests::ClientRequests;
 pub use server::{
-    ConnectionLimit, listen, listen_in_family, raise_file_limit, serve, serve_within,
+    ConnectionLimit, listen, listen_in_both_families, listen_in_family, raise_file_limit, serve,
+    serve_within,
 };
 pub use text::Format;

@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -95,6 +95,26 @@ pub fn listen_in_family(address: SocketAddr) -> io::Result<TcpListener> {
         set_ipv6_v6only(&socket, true)?;
     }
     bind(socket, address)
+}
+
+/// Listens on `address` for [`serve`]. As for kube-proxy (`net.Listen` of Go), `0.0.0.0` stands for the addresses of both
+/// families; for those of IPv4 if the kernel has no IPv6.
+///
+/// # Errors
+/// As [`listen`].
+pub fn listen_in_both_families(address: SocketAddr) -> io::Result<TcpListener> {
+    if address.ip() != Ipv4Addr::UNSPECIFIED {
+        return listen(address);
+    }
+    let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
+    let listener = TcpSocket::new_v6().and_then(|socket| {
+        set_ipv6_v6only(&socket, false)?;
+        bind(socket, all)
+    });
+    match listener {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => listen(address),
+        listener => listener,
+    }
 }
 
 fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
@@ -235,6 +255,22 @@ mod tests {
         let oldest = silent.first_mut().unwrap();
         // The end of the data, or a reset.
         assert_eq!(oldest.read(&mut [0; 1]).await.unwrap_or(0), 0);
+    }
+
+    #[tokio::test]
+    async fn the_unspecified_address_of_ipv4_stands_for_both_families() {
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let listener = listen_in_both_families(unspecified).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        for address in [v4, v6] {
+            TcpStream::connect(address).await.unwrap();
+        }
+        let again = listen_in_both_families(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let one = listen_in_both_families(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        assert!(one.local_addr().unwrap().is_ipv4());
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use dataplane::nftables::{ArpRequests, LocalPods, Masquerade, RuleOptions};
+use dataplane::routes::covers;
 use topology_core::model::{Family, IpNetwork, Node};
 
 use crate::agent_config::{DetectLocal, StrictArp};
@@ -37,7 +38,7 @@ impl ClientConfig<'_> {
                 }
             }
         };
-        FAMILIES.into_iter().flat_map(of_family).collect()
+        without_covered(FAMILIES.into_iter().flat_map(of_family).collect())
     }
 
     pub(super) fn rules(&self, node: Option<&Node>) -> RuleOptions {
@@ -106,6 +107,16 @@ fn node_ranges(node: Option<&Node>, family: Family) -> Vec<IpNetwork> {
     node.map_or_else(Vec::new, |node| of_family(&node.pod_cidrs, family))
 }
 
+/// Leaves out ranges inside of others: nft refuses a set with ranges that overlap.
+fn without_covered(mut ranges: Vec<IpNetwork>) -> Vec<IpNetwork> {
+    let all = ranges.clone();
+    ranges.retain(|range| {
+        let mut others = all.iter().filter(|other| *other != range);
+        !others.any(|other| covers(other, range))
+    });
+    ranges
+}
+
 fn of_family(ranges: &[IpNetwork], family: Family) -> Vec<IpNetwork> {
     let ranges = ranges.iter();
     ranges
@@ -162,6 +173,14 @@ mod tests {
         );
         let mode = DetectLocal::NodeCidr;
         assert_eq!(config(&mode, &given).inside(Some(&node)), node.pod_cidrs);
+    }
+
+    #[test]
+    fn ranges_inside_of_other_ranges_are_no_elements_of_their_own() {
+        let given = ranges(&["10.244.0.0/16", "10.0.0.0/8", "fd00::/48", "10.0.0.0/8"]);
+        let inside = config(&DetectLocal::ClusterCidr, &given).inside(None);
+        let expected = ranges(&["10.0.0.0/8", "10.0.0.0/8", "fd00::/48"]);
+        assert_eq!(inside, expected, "a set has equal elements once");
     }
 
     #[test]

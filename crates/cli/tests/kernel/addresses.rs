@@ -64,3 +64,21 @@ fn d2_when_the_node_changes_its_address_the_routes_follow() {
         routes().trim() == from("192.168.10.11")
     });
 }
+
+#[test]
+fn d2_a_service_address_that_leaves_kube_ipvs0_has_our_route_at_once() {
+    let _lab = Lab::new();
+    // Without a Service range each Service address has a route.
+    let mut node = Node::new().with(&["--check-period", "1h"]);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    sh("ip link add kube-ipvs0 type dummy; ip address add 10.96.0.10/32 dev kube-ipvs0");
+    node.start();
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr"]);
+    let routes = || sh("ip route show table local proto 173");
+    assert_eq!(routes(), "");
+    sh("ip address flush dev kube-ipvs0");
+    wait_until("the route", || {
+        routes().trim() == "local 10.96.0.10 dev lo scope host src 192.168.10.11"
+    });
+}

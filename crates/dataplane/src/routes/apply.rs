@@ -110,6 +110,11 @@ impl RouteTable {
         &self.held
     }
 
+    /// Whether another program has a route for a desired prefix, as far as known.
+    pub fn has_taken(&self) -> bool {
+        !self.taken.is_empty()
+    }
+
     /// Applies `desired`. Adds new routes before it removes old ones, except if only the source of a route changes.
     pub async fn set(
         &mut self,

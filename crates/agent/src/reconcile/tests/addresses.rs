@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use cluster::object::Object;
 use dataplane::nftables::{Element, INSIDE};
 use dataplane::routes::addresses::Interface;
-use topology_core::model::{Family, Frontend, NodePortEntry};
+use topology_core::model::{Family, Frontend, IpNetwork, NodePortEntry};
 
 use super::fake::Shared;
 use super::script::{Loop, node, service, slice};
@@ -266,4 +266,25 @@ async fn the_route_and_the_node_port_follow_the_addresses_of_the_node_object() {
             "{tables}"
         );
     }
+}
+
+/// kube-proxy's address on `kube-ipvs0` has the route of a Service address until the migration removes it.
+#[tokio::test(start_paused = true)]
+async fn a_route_that_another_program_had_is_added_before_the_next_check() {
+    let mut agent = Loop::over(&Shared::default());
+    let range: IpNetwork = "192.0.2.1/32".parse().unwrap();
+    agent.world().foreign_routes = [range].into();
+    agent.start(published()).await;
+    let has_route = |agent: &Loop| {
+        let world = agent.world();
+        let mut routes = world.routes.iter();
+        routes.any(|route| route.to == range)
+    };
+    assert!(!has_route(&agent));
+    agent.world().foreign_routes.clear();
+    agent.reconciler.addresses_moved().await;
+    assert!(has_route(&agent));
+    let compared = agent.world().route_comparisons;
+    agent.reconciler.addresses_moved().await;
+    assert_eq!(agent.world().route_comparisons, compared, "no reason");
 }

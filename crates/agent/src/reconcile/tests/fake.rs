@@ -37,6 +37,10 @@ pub(super) struct World {
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
+    /// Destinations for which another program has a route.
+    pub(super) foreign_routes: BTreeSet<IpNetwork>,
+    /// Whether one of them kept a route of ours away since the last read.
+    pub(super) has_taken_routes: bool,
     /// The number of comparisons of all routes.
     pub(super) route_comparisons: usize,
     pub(super) tables: DesiredTables,
@@ -137,10 +141,14 @@ impl World {
         saved.map(|(port, mark)| (port.clone(), *mark)).collect()
     }
 
-    /// Ignores routes that exist or are gone already, as the kernel's table does.
+    /// Ignores routes that exist or are gone already, and those that another program has, as the kernel's table does.
     fn change_routes(&mut self, delta: &RouteDelta) -> RouteReport {
         let mut report = RouteReport::default();
         for route in &delta.added {
+            if self.foreign_routes.contains(&route.to) {
+                self.has_taken_routes = true;
+                continue;
+            }
             if self.routes.insert(*route) {
                 self.journal.push(format!("+ {route}"));
                 report.added.push(*route);
@@ -460,6 +468,7 @@ impl Host for Shared {
     }
 
     async fn read_routes(&mut self) -> Result<(), RouteError> {
+        self.0.borrow_mut().has_taken_routes = false;
         Ok(())
     }
 
@@ -474,6 +483,10 @@ impl Host for Shared {
             removed: world.routes.difference(desired).copied().collect(),
         };
         Ok(world.change_routes(&delta))
+    }
+
+    fn has_taken_routes(&self) -> bool {
+        self.0.borrow().has_taken_routes
     }
 
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {
