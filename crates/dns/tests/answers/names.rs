@@ -200,9 +200,16 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
         "digits.shop.svc",
         "shop",
         "a.b.c.web.shop.svc",
+        "*",
+        "*.svc",
+        "*.shop.svc",
+        "*.web.shop.svc",
+        "*.cart.shop.svc",
     ] {
         let name = format!("{absent}.cluster.local.");
-        assert_eq!(dns.ask(&name, RecordType::A), ["NXDOMAIN"], "{name}");
+        for asked in [RecordType::A, RecordType::SOA] {
+            assert_eq!(dns.ask(&name, asked), ["NXDOMAIN"], "{name} {asked}");
+        }
     }
     assert_eq!(dns.ask("cluster.local.", RecordType::A), ["NODATA"]);
     let soa = dns.ask("cluster.local.", RecordType::SOA);
