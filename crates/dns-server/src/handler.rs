@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use cluster::event::Batch;
 use dns::ResponderOptions;
 use hickory_proto::op::{LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_proto::rr::{DNSClass, Name};
+use hickory_proto::rr::{DNSClass, Name, RecordType};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
@@ -213,7 +213,9 @@ fn question(request: &Request) -> Result<&Query, ResponseCode> {
     let [query] = request.queries.queries() else {
         return Err(ResponseCode::FormErr);
     };
-    if query.query_class() != DNSClass::IN {
+    // A transfer may have several messages, and the forwarder takes one.
+    let is_transfer = matches!(query.query_type(), RecordType::AXFR | RecordType::IXFR);
+    if is_transfer || query.query_class() != DNSClass::IN {
         return Err(ResponseCode::Refused);
     }
     Ok(query.original())
