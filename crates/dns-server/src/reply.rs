@@ -155,6 +155,9 @@ fn length_of_names(record: &Record) -> usize {
     let target = match &record.data {
         RData::CNAME(name) => name.len(),
         RData::PTR(name) => name.len(),
+        RData::NS(name) => name.len(),
+        RData::MX(exchange) => exchange.exchange.len(),
+        RData::SOA(zone) => zone.mname.len() + zone.rname.len(),
         _ => 0,
     };
     record.name.len() + target
@@ -163,6 +166,7 @@ fn length_of_names(record: &Record) -> usize {
 #[cfg(test)]
 mod tests {
     use hickory_proto::op::{OpCode, Query};
+    use hickory_proto::rr::rdata::NS;
     use hickory_proto::rr::{Name, RecordType};
     use hickory_proto::serialize::binary::BinDecoder;
 
@@ -186,6 +190,12 @@ mod tests {
         message
     }
 
+    fn queries_of(message: &Message) -> Queries {
+        let request = message.to_vec().unwrap();
+        let mut question = BinDecoder::new(&request[12..]);
+        Queries::read(&mut question, 1).unwrap()
+    }
+
     #[test]
     fn what_does_not_fit_is_left_out_and_the_client_learns_it() {
         for (answers, additionals, edns, expected) in [
@@ -198,9 +208,7 @@ mod tests {
             (200, 200, Some(1_232), (70, 0, true)),
         ] {
             let mut message = message(answers, additionals, edns);
-            let request = message.to_vec().unwrap();
-            let mut question = BinDecoder::new(&request[12..]);
-            let queries = Queries::read(&mut question, 1).unwrap();
+            let queries = queries_of(&message);
             let size = fit(&mut message, &queries);
             let found = (
                 message.answers.len(),
@@ -210,6 +218,29 @@ mod tests {
             assert_eq!(found, expected);
             let most = usize::from(edns.unwrap_or(512));
             assert!(message.to_vec().unwrap().len() <= size && size <= most);
+        }
+    }
+
+    #[test]
+    fn hickory_has_nothing_to_leave_out_whatever_the_client_takes() {
+        let owner = Name::from_ascii("example.com.").unwrap();
+        let record = |number: u8| {
+            let server = format!("ns{number}.servers-of-a-provider-with-a-long-name.example.net.");
+            let data = RData::NS(NS(Name::from_ascii(server).unwrap()));
+            Record::from_rdata(owner.clone(), 300, data)
+        };
+        for most in 512..800 {
+            let mut message = message(0, 0, Some(most));
+            message.add_answers((10..60).map(record));
+            let queries = queries_of(&message);
+            fit(&mut message, &queries);
+            let mut bytes = Vec::new();
+            let mut encoder = BinEncoder::new(&mut bytes);
+            encoder.set_max_size(most);
+            let sent = over_udp(&message, &queries).destructive_emit(&mut encoder);
+            let counts = sent.unwrap().counts();
+            assert_eq!(usize::from(counts.answers), message.answers.len(), "{most}");
+            assert_eq!(counts.additionals, 1, "{most}");
         }
     }
 }
