@@ -97,7 +97,7 @@ impl Handler {
         let (mut reply, source) = self.reply(&request).await;
         let bytes = match protocol {
             Protocol::Udp => reply::encode_over_udp(&mut reply, &request.queries),
-            _ => reply::encode(&mut reply),
+            _ => reply::encode_over_tcp(&mut reply),
         };
         self.record(&request, &reply, source, bytes.len(), started);
         Some(bytes)
