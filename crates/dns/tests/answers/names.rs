@@ -404,3 +404,34 @@ spec: {{clusterIP: None, ports: [{ports}]}}
         assert_eq!(dns.ask(&other, RecordType::SRV), ["NXDOMAIN"], "{own}");
     }
 }
+
+#[test]
+fn an_answer_has_no_more_records_than_a_message() {
+    let ports = (1..=100).map(|number| format!("{{name: p{number}, port: {number}}}"));
+    let ports = ports.collect::<Vec<_>>().join(", ");
+    let endpoints = (1..=80).map(|number| format!("{{addresses: [10.244.1.{number}]}}"));
+    let endpoints = endpoints.collect::<Vec<_>>().join(", ");
+    let mut dns = Dns::of(&format!(
+        "
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec: {{clusterIP: None}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{ports}]
+endpoints: [{endpoints}]
+"
+    ));
+    let cart = "cart.shop.svc.cluster.local.";
+    let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
+    // One more than fits into 65,535 bytes, so that the reply is truncated.
+    assert_eq!(answer.records.len(), 5_958);
+    assert_eq!(answer.additionals.len(), 80);
+    let one = dns.ask(&format!("_p7._tcp.{cart}"), RecordType::SRV);
+    assert_eq!(one.len(), 80);
+    assert_eq!(dns.ask(cart, RecordType::A).len(), 80);
+}
