@@ -15,7 +15,7 @@ use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseI
 
 use crate::cluster_state::{ClusterState, Knowledge};
 use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
-use crate::forwarder::{ForwardError, Forwarder};
+use crate::forwarder::{DnssecFlags, ForwardError, Forwarder};
 use crate::metrics::DnsMetrics;
 use crate::reply;
 
@@ -168,10 +168,12 @@ impl Handler {
     ) -> Result<Message, ForwardError> {
         let transport = DnsTransport::of(request.protocol());
         let client = request.src().ip();
-        let is_dnssec = is_dnssec(request);
-        self.forwarder
-            .ask(query, is_dnssec, transport, client)
-            .await
+        let dnssec = DnssecFlags {
+            dnssec_ok: is_dnssec(request),
+            authentic_data: request.metadata.authentic_data,
+            checking_disabled: request.metadata.checking_disabled,
+        };
+        self.forwarder.ask(query, dnssec, transport, client).await
     }
 
     fn record(
