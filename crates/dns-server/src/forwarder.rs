@@ -35,6 +35,17 @@ pub(crate) enum ForwardError {
     Failed,
 }
 
+/// What a client asks about DNSSEC, for the upstream server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DnssecFlags {
+    /// It wants the DNSSEC records, too.
+    pub(crate) dnssec_ok: bool,
+    /// It wants to know whether the records are authentic (RFC 6840, 5.7).
+    pub(crate) authentic_data: bool,
+    /// It checks the records itself, and wants those that are not authentic, too (RFC 4035, 3.2.2).
+    pub(crate) checking_disabled: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     upstreams: Vec<SocketAddr>,
@@ -77,7 +88,7 @@ impl Forwarder {
     pub(crate) async fn ask(
         &self,
         query: &Query,
-        is_dnssec: bool,
+        dnssec: DnssecFlags,
         transport: DnsTransport,
         client: IpAddr,
     ) -> Result<Message, ForwardError> {
@@ -91,7 +102,7 @@ impl Forwarder {
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
             };
-            let message = question(query, is_dnssec);
+            let message = question(query, dnssec);
             let asked = Instant::now();
             match exchange_in_time(upstream, &message, transport).await {
                 Ok(answer) => {
@@ -128,13 +139,15 @@ async fn exchange_in_time(
 }
 
 /// A question with a random id and no options of the client.
-fn question(query: &Query, is_dnssec: bool) -> Message {
+fn question(query: &Query, dnssec: DnssecFlags) -> Message {
     let mut message = Message::query();
     message.metadata.recursion_desired = true;
+    message.metadata.authentic_data = dnssec.authentic_data;
+    message.metadata.checking_disabled = dnssec.checking_disabled;
     message.add_query(query.clone());
     let mut edns = Edns::new();
     edns.set_max_payload(MOST_UDP_BYTES);
-    edns.set_dnssec_ok(is_dnssec);
+    edns.set_dnssec_ok(dnssec.dnssec_ok);
     message.set_edns(edns);
     message
 }
@@ -200,7 +213,7 @@ mod tests {
 
     #[test]
     fn only_the_answer_to_the_question_counts() {
-        let question = question(&query(), false);
+        let question = question(&query(), DnssecFlags::default());
         let mut answer = question.clone().into_response();
         let is_taken = |answer: &Message| answer_to(&question, &answer.to_vec().unwrap()).is_some();
         assert!(is_taken(&answer));
@@ -219,6 +232,25 @@ mod tests {
     }
 
     #[test]
+    fn the_question_has_the_dnssec_flags_of_the_client() {
+        for number in 0..8 {
+            let dnssec = DnssecFlags {
+                dnssec_ok: number & 1 != 0,
+                authentic_data: number & 2 != 0,
+                checking_disabled: number & 4 != 0,
+            };
+            let bytes = question(&query(), dnssec).to_vec().unwrap();
+            let asked = Message::from_vec(&bytes).unwrap();
+            let found = DnssecFlags {
+                dnssec_ok: asked.edns.unwrap().flags().dnssec_ok,
+                authentic_data: asked.metadata.authentic_data,
+                checking_disabled: asked.metadata.checking_disabled,
+            };
+            assert_eq!(found, dnssec);
+        }
+    }
+
+    #[test]
     fn questions_beyond_the_limit_fail_at_once() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -234,7 +266,8 @@ mod tests {
             places.collect::<Result<_, _>>().unwrap()
         };
         let query = query();
-        let ask = |number| forwarder.ask(&query, false, DnsTransport::Udp, client(number));
+        let dnssec = DnssecFlags::default();
+        let ask = |number| forwarder.ask(&query, dnssec, DnsTransport::Udp, client(number));
         let soon = Duration::from_millis(50);
         runtime.block_on(async {
             let of_one = hold(0, MOST_WAITING_OF_CLIENT);

@@ -8,14 +8,14 @@ use async_trait::async_trait;
 use cluster::event::Batch;
 use dns::ResponderOptions;
 use hickory_proto::op::{LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_proto::rr::{DNSClass, Name};
+use hickory_proto::rr::{DNSClass, Name, RecordType};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
 
 use crate::cluster_state::{ClusterState, Knowledge};
 use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
-use crate::forwarder::{ForwardError, Forwarder};
+use crate::forwarder::{DnssecFlags, ForwardError, Forwarder};
 use crate::metrics::DnsMetrics;
 use crate::reply;
 
@@ -97,7 +97,7 @@ impl Handler {
         let (mut reply, source) = self.reply(&request).await;
         let bytes = match protocol {
             Protocol::Udp => reply::encode_over_udp(&mut reply, &request.queries),
-            _ => reply::encode(&mut reply),
+            _ => reply::encode_over_tcp(&mut reply),
         };
         self.record(&request, &reply, source, bytes.len(), started);
         Some(bytes)
@@ -168,10 +168,12 @@ impl Handler {
     ) -> Result<Message, ForwardError> {
         let transport = DnsTransport::of(request.protocol());
         let client = request.src().ip();
-        let is_dnssec = is_dnssec(request);
-        self.forwarder
-            .ask(query, is_dnssec, transport, client)
-            .await
+        let dnssec = DnssecFlags {
+            dnssec_ok: is_dnssec(request),
+            authentic_data: request.metadata.authentic_data,
+            checking_disabled: request.metadata.checking_disabled,
+        };
+        self.forwarder.ask(query, dnssec, transport, client).await
     }
 
     fn record(
@@ -213,7 +215,9 @@ fn question(request: &Request) -> Result<&Query, ResponseCode> {
     let [query] = request.queries.queries() else {
         return Err(ResponseCode::FormErr);
     };
-    if query.query_class() != DNSClass::IN {
+    // A transfer may have several messages, and the forwarder takes one.
+    let is_transfer = matches!(query.query_type(), RecordType::AXFR | RecordType::IXFR);
+    if is_transfer || query.query_class() != DNSClass::IN {
         return Err(ResponseCode::Refused);
     }
     Ok(query.original())

@@ -4,9 +4,9 @@ use std::iter::{Empty, empty as no_records};
 use std::slice::Iter;
 
 use dns::DnsAnswer;
-use hickory_proto::op::{Edns, Message, Metadata, ResponseCode};
+use hickory_proto::op::{Edns, Header, Message, Metadata, ResponseCode};
 use hickory_proto::rr::{RData, Record};
-use hickory_proto::serialize::binary::BinEncoder;
+use hickory_proto::serialize::binary::{BinDecodable as _, BinDecoder, BinEncoder};
 use hickory_server::server::Request;
 use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
 
@@ -22,6 +22,12 @@ pub(crate) type UdpReply<'a> = MessageResponse<
 
 /// The longest UDP message, which passes nearly every network without fragments.
 pub(crate) const MOST_UDP_BYTES: u16 = 1_232;
+
+/// The longest TCP message: its length has two bytes.
+const MOST_TCP_BYTES: usize = 65_535;
+
+/// The shortest record: the root is its name, and it has no data.
+const LEAST_RECORD_BYTES: usize = 11;
 
 /// A reply without records.
 pub(crate) fn empty(request: &Request, code: ResponseCode, is_recursive: bool) -> Message {
@@ -61,20 +67,29 @@ pub(crate) fn forwarded(mut message: Message, answer: Message) -> Message {
     message
 }
 
-/// The bytes of a reply. Without records and with SERVFAIL if the records cannot be encoded.
-pub(crate) fn encode(message: &mut Message) -> Vec<u8> {
-    message.to_vec().unwrap_or_else(|error| {
-        tracing::debug!("a reply cannot be encoded: {error}");
-        fail(message)
-    })
+/// The bytes of a reply over TCP: SERVFAIL if it cannot be encoded.
+pub(crate) fn encode_over_tcp(message: &mut Message) -> Vec<u8> {
+    let bytes_of = |message: &Message| message.to_vec().ok();
+    encode(message, MOST_TCP_BYTES, bytes_of)
 }
 
 /// The bytes of a reply over UDP, as hickory's server sends them: SERVFAIL if the questions alone are too long.
 pub(crate) fn encode_over_udp(message: &mut Message, queries: &Queries) -> Vec<u8> {
-    fit(message, queries);
     let most = most_udp_bytes(message);
-    let bytes = udp_bytes(message, queries).filter(|bytes| bytes.len() <= most);
-    bytes.unwrap_or_else(|| fail(message))
+    encode(message, most, |message| udp_bytes(message, queries))
+}
+
+fn encode(
+    message: &mut Message,
+    most: usize,
+    bytes_of: impl Fn(&Message) -> Option<Vec<u8>>,
+) -> Vec<u8> {
+    let bytes = fitting_bytes(message, most, bytes_of);
+    let bytes = bytes.filter(|bytes| bytes.len() <= most);
+    bytes.unwrap_or_else(|| {
+        tracing::debug!("a reply cannot be encoded");
+        fail(message)
+    })
 }
 
 /// Leaves the header alone, with SERVFAIL, and returns its bytes.
@@ -111,35 +126,48 @@ fn udp_bytes(message: &Message, queries: &Queries) -> Option<Vec<u8>> {
     written.is_ok().then_some(bytes)
 }
 
+/// Makes the reply fit the client over UDP, and returns its size.
+pub(crate) fn fit(message: &mut Message, queries: &Queries) -> usize {
+    let most = most_udp_bytes(message);
+    let bytes = fitting_bytes(message, most, |message| udp_bytes(message, queries));
+    bytes.map_or(usize::MAX, |bytes| bytes.len())
+}
+
 /// Leaves out what does not fit: first the additional records, which clients can ask for, then
-/// answers, which truncates the message. Returns the size.
+/// answers, which truncates the message. Returns the bytes, if it can be encoded.
 ///
 /// Hickory must have nothing to leave out, because it would leave bytes after the last record. It
 /// needs room for a whole name before it writes a reference instead.
-pub(crate) fn fit(message: &mut Message, queries: &Queries) -> usize {
+fn fitting_bytes(
+    message: &mut Message,
+    most: usize,
+    bytes_of: impl Fn(&Message) -> Option<Vec<u8>>,
+) -> Option<Vec<u8>> {
     let sections = [&message.answers, &message.authorities, &message.additionals];
     let of_names = sections.into_iter().flatten().map(length_of_names).max();
-    let most = most_udp_bytes(message).saturating_sub(of_names.unwrap_or(0));
-    let size =
-        |message: &Message| udp_bytes(message, queries).map_or(usize::MAX, |bytes| bytes.len());
-    let fits = |message: &Message| size(message) <= most;
-    let whole = size(message);
-    if whole <= most {
-        return whole;
+    let most = most.saturating_sub(of_names.unwrap_or(0));
+    let most_records = most / LEAST_RECORD_BYTES;
+    let whole = |message: &Message| {
+        let may_fit = records(message) <= most_records;
+        let bytes = may_fit.then(|| bytes_of(message)).flatten()?;
+        let fits = bytes.len() <= most && has_all_records(&bytes, message);
+        fits.then_some(bytes)
+    };
+    if let Some(bytes) = whole(message) {
+        return Some(bytes);
     }
     message.additionals.clear();
-    let without_additionals = size(message);
-    if without_additionals <= most {
-        return without_additionals;
+    if let Some(bytes) = whole(message) {
+        return Some(bytes);
     }
     message.metadata.truncation = true;
     message.authorities.clear();
     let mut answers = std::mem::take(&mut message.answers);
-    let (mut fitting, mut beyond) = (0, answers.len());
+    let (mut fitting, mut beyond) = (0, answers.len().min(most_records + 1));
     while fitting + 1 < beyond {
         let middle = fitting.midpoint(beyond);
         message.answers = answers.iter().take(middle).cloned().collect();
-        if fits(message) {
+        if whole(message).is_some() {
             fitting = middle;
         } else {
             beyond = middle;
@@ -147,7 +175,21 @@ pub(crate) fn fit(message: &mut Message, queries: &Queries) -> usize {
     }
     answers.truncate(fitting);
     message.answers = answers;
-    size(message)
+    bytes_of(message)
+}
+
+/// The records of all sections.
+fn records(message: &Message) -> usize {
+    message.answers.len() + message.authorities.len() + message.additionals.len()
+}
+
+/// Whether the header of the encoded message counts all its records.
+fn has_all_records(bytes: &[u8], message: &Message) -> bool {
+    Header::read(&mut BinDecoder::new(bytes)).is_ok_and(|Header { counts, .. }| {
+        let sections = [counts.answers, counts.authorities, counts.additionals];
+        let counted: usize = sections.map(usize::from).iter().sum();
+        counted == records(message) + usize::from(message.edns.is_some())
+    })
 }
 
 /// The bytes that references may save.
@@ -155,6 +197,9 @@ fn length_of_names(record: &Record) -> usize {
     let target = match &record.data {
         RData::CNAME(name) => name.len(),
         RData::PTR(name) => name.len(),
+        RData::NS(name) => name.len(),
+        RData::MX(exchange) => exchange.exchange.len(),
+        RData::SOA(zone) => zone.mname.len() + zone.rname.len(),
         _ => 0,
     };
     record.name.len() + target
@@ -163,19 +208,23 @@ fn length_of_names(record: &Record) -> usize {
 #[cfg(test)]
 mod tests {
     use hickory_proto::op::{OpCode, Query};
+    use hickory_proto::rr::rdata::NS;
     use hickory_proto::rr::{Name, RecordType};
-    use hickory_proto::serialize::binary::BinDecoder;
 
     use super::*;
 
+    fn cart() -> Name {
+        Name::from_ascii("cart.shop.svc.cluster.local.").unwrap()
+    }
+
+    fn record(number: u8) -> Record {
+        let data = RData::A(std::net::Ipv4Addr::new(10, 244, 0, number).into());
+        Record::from_rdata(cart(), 5, data)
+    }
+
     fn message(answers: u8, additionals: u8, edns: Option<u16>) -> Message {
-        let name = Name::from_ascii("cart.shop.svc.cluster.local.").unwrap();
         let mut message = Message::response(7, OpCode::Query);
-        message.add_query(Query::query(name.clone(), RecordType::A));
-        let record = |number| {
-            let data = RData::A(std::net::Ipv4Addr::new(10, 244, 0, number).into());
-            Record::from_rdata(name.clone(), 5, data)
-        };
+        message.add_query(Query::query(cart(), RecordType::A));
         message.add_answers((0..answers).map(record));
         message.add_additionals((0..additionals).map(record));
         message.edns = edns.map(|size| {
@@ -184,6 +233,12 @@ mod tests {
             edns
         });
         message
+    }
+
+    fn queries_of(message: &Message) -> Queries {
+        let request = message.to_vec().unwrap();
+        let mut question = BinDecoder::new(&request[12..]);
+        Queries::read(&mut question, 1).unwrap()
     }
 
     #[test]
@@ -198,9 +253,7 @@ mod tests {
             (200, 200, Some(1_232), (70, 0, true)),
         ] {
             let mut message = message(answers, additionals, edns);
-            let request = message.to_vec().unwrap();
-            let mut question = BinDecoder::new(&request[12..]);
-            let queries = Queries::read(&mut question, 1).unwrap();
+            let queries = queries_of(&message);
             let size = fit(&mut message, &queries);
             let found = (
                 message.answers.len(),
@@ -210,6 +263,45 @@ mod tests {
             assert_eq!(found, expected);
             let most = usize::from(edns.unwrap_or(512));
             assert!(message.to_vec().unwrap().len() <= size && size <= most);
+        }
+    }
+
+    #[test]
+    fn over_tcp_too_a_message_ends_with_its_last_record() {
+        for edns in [None, Some(1_232)] {
+            let mut message = message(0, 0, edns);
+            message.add_answers(std::iter::repeat_n(record(7), 3_000));
+            let bytes = encode_over_tcp(&mut message);
+            assert!((65_000..=65_535).contains(&bytes.len()), "{}", bytes.len());
+            let mut decoder = BinDecoder::new(&bytes);
+            let read = Message::read(&mut decoder).unwrap();
+            assert!(decoder.is_empty(), "{} bytes follow", decoder.len());
+            assert!(read.metadata.truncation);
+            assert_eq!(read.edns.is_some(), edns.is_some());
+            assert_eq!(read.answers.len(), message.answers.len());
+        }
+    }
+
+    #[test]
+    fn hickory_has_nothing_to_leave_out_whatever_the_client_takes() {
+        let owner = Name::from_ascii("example.com.").unwrap();
+        let record = |number: u8| {
+            let server = format!("ns{number}.servers-of-a-provider-with-a-long-name.example.net.");
+            let data = RData::NS(NS(Name::from_ascii(server).unwrap()));
+            Record::from_rdata(owner.clone(), 300, data)
+        };
+        for most in 512..800 {
+            let mut message = message(0, 0, Some(most));
+            message.add_answers((10..60).map(record));
+            let queries = queries_of(&message);
+            fit(&mut message, &queries);
+            let mut bytes = Vec::new();
+            let mut encoder = BinEncoder::new(&mut bytes);
+            encoder.set_max_size(most);
+            let sent = over_udp(&message, &queries).destructive_emit(&mut encoder);
+            let counts = sent.unwrap().counts();
+            assert_eq!(usize::from(counts.answers), message.answers.len(), "{most}");
+            assert_eq!(counts.additionals, 1, "{most}");
         }
     }
 }

@@ -11,6 +11,10 @@ const REFRESH: i32 = 7_200;
 const RETRY: i32 = 1_800;
 const EXPIRE: i32 = 86_400;
 
+/// One record more than the longest message can have: it has 65,535 bytes, and the shortest record 11. So a reply with as
+/// many is truncated.
+pub(crate) const MOST_RECORDS: usize = 65_535 / 11 + 1;
+
 /// An authoritative answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsAnswer {

@@ -45,7 +45,8 @@ impl ClusterName {
         if !domain.zone_of(name) {
             return None;
         }
-        let depth = usize::from(name.num_labels().saturating_sub(domain.num_labels()));
+        // `Name::num_labels` leaves out `*`.
+        let depth = name.iter().count().saturating_sub(domain.iter().count());
         let labels: Option<Vec<String>> = name.iter().take(depth).map(lower_case).collect();
         let labels = labels.unwrap_or_default();
         let texts: Vec<&str> = labels.iter().map(String::as_str).collect();
@@ -181,6 +182,7 @@ mod tests {
             ("shop.pod", ClusterName::Branch),
             ("dns-version", ClusterName::Version),
             ("shop.svc", ClusterName::Namespace("shop".to_owned())),
+            ("*.svc", ClusterName::Namespace("*".to_owned())),
             ("cart.shop.svc", ClusterName::Service(cart())),
             ("CART.Shop.SVC", ClusterName::Service(cart())),
             ("cart-0.cart.shop.svc", endpoint("cart-0")),
@@ -230,6 +232,7 @@ mod tests {
                 "http._tcp.cart.shop.svc",
                 "a._http._tcp.cart.shop.svc",
                 "shop",
+                "*",
             ]
             .map(|name| (name, ClusterName::Nothing)),
         );

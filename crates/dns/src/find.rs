@@ -10,6 +10,7 @@ use topology_core::model::{
 };
 use topology_core::snapshot::Snapshot;
 
+use crate::answer::MOST_RECORDS;
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
 use crate::port_name::PortName;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
@@ -142,6 +143,7 @@ impl Responder {
         let numbers: BTreeSet<u16> = ports.map(|port| port.port.get()).collect();
         let records = numbers
             .into_iter()
+            .take(MOST_RECORDS)
             .map(|number| self.records.port(&question.name, 1, number, target.clone()));
         NameLookup::Records(records.collect(), additionals)
     }
@@ -163,6 +165,9 @@ impl Responder {
         let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
         let weighted = decision.of_ports(asked);
         for endpoint in weighted.flat_map(|weighted| weighted.of_turn(turn)) {
+            if records.len() >= MOST_RECORDS {
+                break;
+            }
             let hostname = hostname(slices, endpoint.address);
             let Some(target) = endpoint_name(&hostname, &service.name, &self.records.domain) else {
                 continue;
@@ -231,6 +236,7 @@ impl Responder {
                     endpoints.find(|one| one.address == address && is_published(service, one))?;
                     endpoint_name(&hostname(slices, address), &user.service, domain)
                 })
+                .take(MOST_RECORDS)
                 .collect(),
         };
         if names.is_empty() {
@@ -247,7 +253,7 @@ impl Responder {
         name: &Name,
         addresses: impl IntoIterator<Item = IpAddr>,
     ) -> Vec<Record> {
-        let addresses = addresses.into_iter();
+        let addresses = addresses.into_iter().take(MOST_RECORDS);
         addresses
             .map(|address| self.records.address(name, address))
             .collect()

@@ -14,7 +14,8 @@ pub(crate) struct ChosenEndpoint {
     pub(crate) level: Option<usize>,
 }
 
-/// The endpoints of a decision with a weight, sorted by address and port.
+/// The endpoints of a decision with a weight, sorted by level, address and port: the addresses of the other family may be
+/// in another order, but a turn is for the same level in both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WeightedEndpoints {
     endpoints: Vec<ChosenEndpoint>,
@@ -26,7 +27,7 @@ impl WeightedEndpoints {
     pub(crate) fn of(decision: &Decision) -> Self {
         let weighted = decision.endpoints.iter();
         let weighted = weighted.filter(|endpoint| endpoint.weight > 0);
-        let endpoints: Vec<ChosenEndpoint> = weighted
+        let mut endpoints: Vec<ChosenEndpoint> = weighted
             .map(|endpoint| ChosenEndpoint {
                 address: endpoint.address,
                 port: endpoint.port,
@@ -37,6 +38,7 @@ impl WeightedEndpoints {
                 }),
             })
             .collect();
+        endpoints.sort_by_key(|endpoint| endpoint.level);
         let sums = endpoints.iter().scan(0, |sum, endpoint| {
             *sum += u64::from(endpoint.weight);
             Some(*sum)

@@ -66,6 +66,8 @@ fn requests_that_cannot_be_answered_get_a_code() {
         (two, ResponseCode::FormErr),
         (chaos, ResponseCode::Refused),
         (newer, ResponseCode::BADVERS),
+        (query(CART, RecordType::AXFR), ResponseCode::Refused),
+        (query(CART, RecordType::IXFR), ResponseCode::Refused),
     ] {
         for answer in [
             datagram(N1, program.address, &request.to_vec().unwrap()),

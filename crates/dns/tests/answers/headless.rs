@@ -1,6 +1,6 @@
 //! Headless Services follow the topology of the client's node.
 
-use crate::cluster_of::{CLIENT, DRAIN, Dns, NOW, headless};
+use crate::cluster_of::{CLIENT, DRAIN, Dns, NODES, NOW, headless};
 use hickory_proto::rr::RecordType;
 use topology_core::model::ObjectName;
 
@@ -67,6 +67,53 @@ fn a_hard_policy_without_an_endpoint_here_has_no_data() {
     // Who asks for just one pod gets it.
     let pod = dns.ask_from(N3, "cart-0.cart.shop.svc.cluster.local.", RecordType::A);
     assert_eq!(pod.unwrap().records.len(), 1);
+}
+
+#[test]
+fn both_families_and_the_ports_are_answered_from_the_same_level() {
+    let slice = |family: &str, near: &str, far: &str| {
+        format!(
+            "---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-{}, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: {family}
+ports: [{{name: http, port: 8080}}]
+endpoints:
+- {{addresses: ['{near}'], nodeName: n1, hostname: near}}
+- {{addresses: ['{far}'], nodeName: n2, hostname: far}}
+",
+            family.to_lowercase()
+        )
+    };
+    // The nearer endpoint has the first IPv4 address, and the last IPv6 address.
+    let mut dns = Dns::of(&format!(
+        "{NODES}---
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop, annotations: {{topology.ipvs-topo.io/weights: 'node=80,*=20'}}}}
+spec: {{clusterIP: None, ports: [{{name: http, port: 80}}]}}
+{}{}",
+        slice("IPv4", "10.244.1.20", "10.244.2.10"),
+        slice("IPv6", "fd00:1::10", "fd00::2")
+    ));
+    let cart = "cart.shop.svc.cluster.local.";
+    let mut near = 0;
+    for _ in 0..20 {
+        let v4 = dns.ask(cart, RecordType::A);
+        let (host, v6) = if v4 == ["A 10.244.1.20"] {
+            near += 1;
+            ("near", "AAAA fd00:1::10")
+        } else {
+            assert_eq!(v4, ["A 10.244.2.10"]);
+            ("far", "AAAA fd00::2")
+        };
+        assert_eq!(dns.ask(cart, RecordType::AAAA), [v6]);
+        let ports = dns.ask(cart, RecordType::SRV);
+        let target = format!(" 8080 {host}.{cart}");
+        assert!(ports.len() == 1 && ports[0].ends_with(&target), "{ports:?}");
+    }
+    assert!((14..=18).contains(&near), "{near} of 20");
 }
 
 #[test]

@@ -200,9 +200,16 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
         "digits.shop.svc",
         "shop",
         "a.b.c.web.shop.svc",
+        "*",
+        "*.svc",
+        "*.shop.svc",
+        "*.web.shop.svc",
+        "*.cart.shop.svc",
     ] {
         let name = format!("{absent}.cluster.local.");
-        assert_eq!(dns.ask(&name, RecordType::A), ["NXDOMAIN"], "{name}");
+        for asked in [RecordType::A, RecordType::SOA] {
+            assert_eq!(dns.ask(&name, asked), ["NXDOMAIN"], "{name} {asked}");
+        }
     }
     assert_eq!(dns.ask("cluster.local.", RecordType::A), ["NODATA"]);
     let soa = dns.ask("cluster.local.", RecordType::SOA);
@@ -396,4 +403,35 @@ spec: {{clusterIP: None, ports: [{ports}]}}
         let other = format!("_other._tcp.{cart}");
         assert_eq!(dns.ask(&other, RecordType::SRV), ["NXDOMAIN"], "{own}");
     }
+}
+
+#[test]
+fn an_answer_has_no_more_records_than_a_message() {
+    let ports = (1..=100).map(|number| format!("{{name: p{number}, port: {number}}}"));
+    let ports = ports.collect::<Vec<_>>().join(", ");
+    let endpoints = (1..=80).map(|number| format!("{{addresses: [10.244.1.{number}]}}"));
+    let endpoints = endpoints.collect::<Vec<_>>().join(", ");
+    let mut dns = Dns::of(&format!(
+        "
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec: {{clusterIP: None}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{ports}]
+endpoints: [{endpoints}]
+"
+    ));
+    let cart = "cart.shop.svc.cluster.local.";
+    let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
+    // One more than fits into 65,535 bytes, so that the reply is truncated.
+    assert_eq!(answer.records.len(), 5_958);
+    assert_eq!(answer.additionals.len(), 80);
+    let one = dns.ask(&format!("_p7._tcp.{cart}"), RecordType::SRV);
+    assert_eq!(one.len(), 80);
+    assert_eq!(dns.ask(cart, RecordType::A).len(), 80);
 }
