@@ -39,6 +39,17 @@ struct ClientCounts {
     by_client: FxHashMap<IpAddr, usize>,
 }
 
+impl LimitReached {
+    pub(crate) const ALL: [Self; 2] = [Self::Client, Self::Total];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Total => "total",
+        }
+    }
+}
+
 impl ClientLimit {
     /// At most `most` places, and at most `most_each` for one client.
     pub(crate) fn new(most: usize, most_each: usize) -> Self {
