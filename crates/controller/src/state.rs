@@ -97,7 +97,7 @@ impl State {
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
         match collection {
-            Collection::Nodes => self.node_is(name.1, Some(nodes::place(&object))),
+            Collection::Nodes => self.node_is(name.1, Some(NodeInfo::of(&object))),
             Collection::Agents => {
                 let (status, unread) = report::read(&object);
                 self.reported(&name.1, status, unread)
@@ -117,22 +117,22 @@ impl State {
     }
 
     /// Records a Node; `None` if it was deleted. Returns whether the writes may differ.
-    fn node_is(&mut self, name: String, place: Option<NodeInfo>) -> bool {
+    fn node_is(&mut self, name: String, info: Option<NodeInfo>) -> bool {
         let old = self.observed.nodes.get(&name);
-        if old == place.as_ref() {
+        if old == info.as_ref() {
             return false;
         }
         let (old, new) = (
             old.map(NodeInfo::labels),
-            place.as_ref().map(NodeInfo::labels),
+            info.as_ref().map(NodeInfo::labels),
         );
         if old != new {
             self.pods.node_changed(&name);
         }
         self.observed.labels.replace(old, new);
         self.observed.chosen.forget();
-        match place {
-            Some(place) => drop(self.observed.nodes.insert(name, place)),
+        match info {
+            Some(info) => drop(self.observed.nodes.insert(name, info)),
             None => drop(self.observed.nodes.remove(&name)),
         }
         true
@@ -281,7 +281,7 @@ impl State {
             self.observed
                 .nodes
                 .iter()
-                .map(|(name, place)| place.node(name))
+                .map(|(name, info)| info.node(name))
         };
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }

@@ -83,10 +83,10 @@ fn write(
     let accepted = before.and_then(|before| before.pointer("/spec/nodes"));
     let mut entries: BTreeMap<String, MapNode> = BTreeMap::new();
     for node in nodes {
-        let Some(place) = state.nodes.get(*node) else {
+        let Some(info) = state.nodes.get(*node) else {
             continue;
         };
-        let entry = entry(place, keys);
+        let entry = entry(info, keys);
         let is_accepted = accepted.and_then(|nodes| nodes.get(*node)) == Some(&json!(entry));
         // Entries that the API server has accepted need no check.
         let fault = if is_accepted {
@@ -132,19 +132,19 @@ fn write(
     })
 }
 
-fn entry(place: &NodeInfo, keys: &[String]) -> MapNode {
-    let label = |key: &String| place.labels.get(key).map(|value| &**value);
+fn entry(info: &NodeInfo, keys: &[String]) -> MapNode {
+    let label = |key: &String| info.labels.get(key).map(|value| &**value);
     let value = |key: &String| label(key).unwrap_or_default().to_owned();
     let empty = keys.iter().filter(|key| label(key) == Some(""));
-    let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
-    let pod_cidrs = place.pod_cidrs.iter().take(MAX_NODE_POD_CIDRS);
+    let addresses = info.addresses.iter().take(MAX_NODE_ADDRESSES);
+    let pod_cidrs = info.pod_cidrs.iter().take(MAX_NODE_POD_CIDRS);
     MapNode {
         v: keys.iter().map(value).collect(),
         empty_labels: empty.cloned().collect(),
         ips: addresses.map(ToString::to_string).collect(),
         pod_cidrs: pod_cidrs.map(ToString::to_string).collect(),
         // A kubelet may report any number.
-        cpu_milli: place.cpu_milli.min(MAX_NODE_CPU_MILLI),
-        ready: place.ready,
+        cpu_milli: info.cpu_milli.min(MAX_NODE_CPU_MILLI),
+        ready: info.ready,
     }
 }
