@@ -87,17 +87,13 @@ impl State {
     }
 
     /// Records an object that was added or changed. Returns whether the writes may differ.
-    pub fn apply(&mut self, collection: Collection, mut object: Value) -> bool {
+    pub fn apply(&mut self, collection: Collection, object: Value) -> bool {
         let name = value::name(&object);
-        if Collection::FOR_PODS.contains(&collection) {
-            self.pods.apply(collection, &object);
-            return false;
-        }
-        // Objects in a list may have no kind.
-        put(&mut object, "apiVersion", collection.version());
-        put(&mut object, "kind", collection.kind());
         match collection {
-            Collection::Nodes => self.node_is(name.1, Some(NodeInfo::of(&object))),
+            Collection::Nodes => {
+                let info = NodeInfo::of(&with_kind(collection, object));
+                self.node_is(name.1, Some(info))
+            }
             Collection::Agents => {
                 let (status, unread) = report::read(&object);
                 self.reported(&name.1, status, unread)
@@ -105,14 +101,17 @@ impl State {
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
-            | Collection::Maps => self.written(collection, name, object),
+            | Collection::Maps => self.written(collection, name, with_kind(collection, object)),
             Collection::Services => {
                 let uses_other_labels = self.observed.annotations.apply(&object);
                 let needs_hints = self.writes_hints && self.hints.apply(collection, &object);
                 uses_other_labels || needs_hints
             }
             Collection::Slices => self.hints.apply(collection, &object),
-            Collection::Pods | Collection::PodMaps | Collection::PodLocators => false,
+            Collection::Pods | Collection::PodMaps | Collection::PodLocators => {
+                self.pods.apply(collection, &object);
+                false
+            }
         }
     }
 
@@ -346,4 +345,11 @@ impl State {
     pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
         self.observed.reports.fallbacks()
     }
+}
+
+/// The object with its kind, which objects in a list may not have.
+fn with_kind(collection: Collection, mut object: Value) -> Value {
+    put(&mut object, "apiVersion", collection.version());
+    put(&mut object, "kind", collection.kind());
+    object
 }
