@@ -22,6 +22,7 @@ mod selected_nodes;
 mod tests;
 mod validate;
 mod value;
+mod whole_object;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};

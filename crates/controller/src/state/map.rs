@@ -5,16 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec,
-    NODES_PER_SHARD, VERSION, map_node_fault,
+    MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec, NODES_PER_SHARD,
+    map_node_fault,
 };
 use serde_json::{Map, json};
 
 use super::collection::Collection;
 use super::nodes::NodeInfo;
 use super::observed::Observed;
-use super::value::{list, put, text};
-use super::write::{Name, Write, WriteKind};
+use super::value::{list, text};
+use super::whole_object::write_whole;
+use super::write::{Name, Write};
 
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -107,28 +108,14 @@ fn write(
     if before.and_then(|before| before.get("spec")) == Some(&spec) {
         return None;
     }
-    let mut metadata = json!({ "name": name.1 });
-    let kind = before.map_or(WriteKind::Create, |before| {
-        let version = text(before, "/metadata/resourceVersion");
-        put(&mut metadata, "resourceVersion", version);
-        WriteKind::Replace
-    });
-    let body = json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": Collection::Maps.kind(),
-        "metadata": metadata,
-        "spec": spec,
-    });
+    let version = before.map(|before| text(before, "/metadata/resourceVersion"));
     let was_in_map = |key: &String| {
         let keys = before.map(|before| list(before, "/spec/keys"));
         keys.is_some_and(|keys| keys.iter().any(|known| known == key))
     };
     Some(Write {
-        collection: Collection::Maps,
-        name,
-        kind,
-        body,
         is_transition: !keys.iter().all(was_in_map),
+        ..write_whole(Collection::Maps, &name, spec, version)
     })
 }
 

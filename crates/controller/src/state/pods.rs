@@ -13,12 +13,13 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
-use crd::{GROUP, MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec, VERSION};
+use crd::{MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec};
 use serde_json::{Value, json};
 
 use super::collection::Collection;
 use super::observed::Observed;
 use super::value;
+use super::whole_object::write_whole;
 use super::write::{Name, Write, WriteKind};
 use planned::Planned;
 use pod::PodInfo;
@@ -261,39 +262,22 @@ fn write(
     owner: Option<&PodInfo>,
     written: Option<&WrittenObject>,
 ) -> Option<Write> {
-    let of_kind = |kind, body| Write {
-        collection,
-        name: name.clone(),
-        kind,
-        body,
-        is_transition: false,
-    };
     let Some(spec) = spec else {
-        return written.map(|_| of_kind(WriteKind::Delete, Value::Null));
+        return written.map(|_| Write {
+            collection,
+            name: name.clone(),
+            kind: WriteKind::Delete,
+            body: Value::Null,
+            is_transition: false,
+        });
     };
-    let mut metadata = json!({ "name": name.1 });
-    if !name.0.is_empty() {
-        value::put(&mut metadata, "namespace", &*name.0);
-    }
-    if let Some(owner) = owner {
+    let version = written.map(|written| written.resource_version.as_str());
+    let mut write = write_whole(collection, name, spec, version);
+    if let (Some(owner), Some(metadata)) = (owner, write.body.get_mut("metadata")) {
         let reference =
             json!({"apiVersion": "v1", "kind": "Pod", "name": name.1, "uid": owner.uid});
-        value::put(&mut metadata, "ownerReferences", vec![reference]);
+        value::put(metadata, "ownerReferences", vec![reference]);
     }
-    let mut body = json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": collection.kind(),
-        "metadata": metadata,
-        "spec": spec,
-    });
-    let Some(written) = written else {
-        return Some(of_kind(WriteKind::Create, body));
-    };
-    if written.has_content_of(&body) {
-        return None;
-    }
-    if let Some(metadata) = body.get_mut("metadata") {
-        value::put(metadata, "resourceVersion", &*written.resource_version);
-    }
-    Some(of_kind(WriteKind::Replace, body))
+    let is_as_desired = written.is_some_and(|written| written.has_content_of(&write.body));
+    (!is_as_desired).then_some(write)
 }
