@@ -11,6 +11,7 @@ mod tests;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::net::IpAddr;
 
 use crd::{MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec};
@@ -32,7 +33,7 @@ const MOST_WRITES: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct PodLocations {
     pods: BTreeMap<Name, PodInfo>,
-    of_node: BTreeMap<String, BTreeSet<Name>>,
+    of_node: HashMap<String, BTreeSet<Name>>,
     /// The Pods that report each address. More than one, while an address is used again.
     of_address: HashMap<IpAddr, BTreeSet<Name>>,
     maps: BTreeMap<Name, WrittenObject>,
@@ -116,12 +117,7 @@ impl PodLocations {
             remove_from(&mut self.of_node, &old.node, &name);
             self.changed_maps.push(map_name(&old.node));
             for address in &old.addresses {
-                if let Some(names) = self.of_address.get_mut(address) {
-                    names.remove(&name);
-                    if names.is_empty() {
-                        self.of_address.remove(address);
-                    }
-                }
+                remove_from(&mut self.of_address, address, &name);
             }
         }
         if let Some(new) = &pod {
@@ -245,7 +241,8 @@ fn map_name(node: &str) -> Name {
     (String::new(), node.to_owned())
 }
 
-fn remove_from(sets: &mut BTreeMap<String, BTreeSet<Name>>, key: &str, name: &Name) {
+/// Removes a name from the set of `key`; an empty set is removed, too.
+fn remove_from<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
     if let Some(names) = sets.get_mut(key) {
         names.remove(name);
         if names.is_empty() {
