@@ -312,7 +312,7 @@ impl State {
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let keys = self.map_keys.choose(&self.observed, now);
-        let map::Plan {
+        let map::MapPlan {
             mut writes,
             left_out,
         } = map::plan(&self.observed, &keys);

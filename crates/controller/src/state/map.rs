@@ -18,15 +18,15 @@ use super::whole_object::write_whole;
 use super::write::{Name, Write};
 
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct MapPlan {
     pub(super) writes: Vec<Write>,
     /// Nodes that the API server would refuse, and why. They would block the write of their shard.
     pub(super) left_out: BTreeMap<String, String>,
 }
 
 /// Plans the shards with the labels `keys`.
-pub(super) fn plan(state: &Observed, keys: &[String]) -> Plan {
-    let mut plan = Plan::default();
+pub(super) fn plan(state: &Observed, keys: &[String]) -> MapPlan {
+    let mut plan = MapPlan::default();
     for (number, nodes) in shards(state).iter().enumerate() {
         let write = write(state, number, keys, nodes, &mut plan.left_out);
         plan.writes.extend(write);

@@ -24,7 +24,7 @@ use super::whole_object::write_whole;
 use super::write::{Name, Write, WriteKind};
 use planned::Planned;
 use pod::PodInfo;
-use queue::Queue;
+use queue::NameQueue;
 use written::WrittenObject;
 
 /// The limit of writes of each kind in one plan.
@@ -39,8 +39,8 @@ pub(super) struct PodLocations {
     maps: BTreeMap<Name, WrittenObject>,
     locators: BTreeMap<Name, WrittenObject>,
     /// The names of PodMaps that may differ from the desired ones.
-    changed_maps: Queue,
-    changed_locators: Queue,
+    changed_maps: NameQueue,
+    changed_locators: NameQueue,
     /// The labels in the locators.
     keys: Vec<String>,
 }
@@ -89,7 +89,7 @@ impl PodLocations {
     fn written_mut(
         &mut self,
         collection: Collection,
-    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut Queue)> {
+    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut NameQueue)> {
         if collection == Collection::PodMaps {
             Some((&mut self.maps, &mut self.changed_maps))
         } else if collection == Collection::PodLocators {
