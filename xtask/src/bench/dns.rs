@@ -19,8 +19,8 @@ use anyhow::Context as _;
 use super::args::Args;
 use super::kubernetes::{self, HostServer};
 use endpoint_change::EndpointChanges;
-use name_server::NameServer;
-use query::Query;
+use name_server::RunningNameServer;
+use query::QueryKind;
 use readings::{DnsComparison, NameServerReadings};
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::coredns;
@@ -64,8 +64,8 @@ fn measure(args: &Args) -> anyhow::Result<DnsComparison> {
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
         let changes = EndpointChanges::through(api.port);
         let servers = [
-            NameServer::ipvs_topo(ours, &plane.kubeconfig())?,
-            NameServer::coredns(&their_program, &plane.kubeconfig())?,
+            RunningNameServer::ipvs_topo(ours, &plane.kubeconfig())?,
+            RunningNameServer::coredns(&their_program, &plane.kubeconfig())?,
         ];
         readings.extend(compare(args, *services, &servers, changes)?);
         drop((servers, api));
@@ -83,7 +83,7 @@ fn measure(args: &Args) -> anyhow::Result<DnsComparison> {
 fn compare(
     args: &Args,
     services: u32,
-    servers: &[NameServer],
+    servers: &[RunningNameServer],
     mut changes: EndpointChanges,
 ) -> anyhow::Result<Vec<NameServerReadings>> {
     let mut readings: Vec<_> = servers
@@ -92,7 +92,7 @@ fn compare(
         .collect();
     let step = ProgressLine::begin(format!("asking about {services} Services"));
     for _ in 0..args.repeat {
-        for query in Query::ALL {
+        for query in QueryKind::ALL {
             for (server, readings) in servers.iter().zip(&mut readings) {
                 readings
                     .loads

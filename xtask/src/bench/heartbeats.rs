@@ -18,7 +18,7 @@ const LARGE: u64 = 15_000;
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measurement {
+struct HeartbeatMeasurement {
     nodes: u64,
     rounds: u64,
     seconds: u64,
@@ -50,14 +50,14 @@ pub(super) fn run(args: &Args, nodes: u64) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Measurement> {
+fn measure(nodes: u64, rounds: u64) -> anyhow::Result<HeartbeatMeasurement> {
     let programs = Programs::build()?;
     let cluster = LargeCluster::start()?;
     let controller = cluster.run(&programs, &[])?;
     let step = ProgressLine::begin(format!("{rounds} heartbeats of each of {nodes} Nodes"));
     let client = cluster.client(&programs, "heartbeats", &[nodes, rounds])?;
     step.done("");
-    let mut measurement: Measurement =
+    let mut measurement: HeartbeatMeasurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
     measurement.controller = controller.costs()?;
     drop(controller);
@@ -65,7 +65,7 @@ fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Measurement> {
     Ok(measurement)
 }
 
-fn table(measurement: &Measurement) -> String {
+fn table(measurement: &HeartbeatMeasurement) -> String {
     let sum = |bytes: &Bytes| bytes.values().sum::<u64>();
     let lists = BySource {
         nodes: sum(&measurement.lists.nodes),

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const TICKS: f64 = 100.0;
 
 /// A running server; killed when dropped.
-pub(super) struct NameServer {
+pub(super) struct RunningNameServer {
     pub(super) name: &'static str,
     pub(super) address: SocketAddr,
     /// Seconds from the start of the process to the first answer.
@@ -27,7 +27,7 @@ pub(super) struct NameServer {
     child: Child,
 }
 
-impl NameServer {
+impl RunningNameServer {
     pub(super) fn ipvs_topo(program: &Path, kubeconfig: &Path) -> anyhow::Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(program);
@@ -105,7 +105,7 @@ impl NameServer {
     }
 }
 
-impl Drop for NameServer {
+impl Drop for RunningNameServer {
     fn drop(&mut self) {
         // It may have exited already.
         drop(self.child.kill());

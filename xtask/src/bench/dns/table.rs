@@ -1,6 +1,6 @@
 //! Compares the readings of the servers, and those of ours with the target.
 
-use super::query::Query;
+use super::query::QueryKind;
 use super::readings::{DnsComparison, LoadReadings, NameServerReadings};
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
@@ -49,7 +49,7 @@ pub(super) fn table(comparison: &DnsComparison) -> String {
             }
             rows.push(cells);
         };
-        for query in Query::ALL {
+        for query in QueryKind::ALL {
             for (figure, unit, value) in LOADS {
                 add(format!("{}: {figure}", words(query)), unit, &|readings| {
                     of_query(readings, query, value)
@@ -76,7 +76,7 @@ pub(super) fn missed(comparison: &DnsComparison) -> Vec<String> {
         .iter()
         .filter(|readings| readings.name == OURS);
     let costs = ours.flat_map(|readings| {
-        Query::ALL.map(|query| {
+        QueryKind::ALL.map(|query| {
             let cpu = of_query(readings, query, |load| load.many.cpu_per_query());
             (readings.services, query, cpu)
         })
@@ -94,15 +94,19 @@ pub(super) fn missed(comparison: &DnsComparison) -> Vec<String> {
         .collect()
 }
 
-fn words(query: Query) -> &'static str {
+fn words(query: QueryKind) -> &'static str {
     match query {
-        Query::ClusterIp => "cluster IP",
-        Query::Headless => "headless",
-        Query::NoSuchName => "no such name",
+        QueryKind::ClusterIp => "cluster IP",
+        QueryKind::Headless => "headless",
+        QueryKind::NoSuchName => "no such name",
     }
 }
 
-fn of_query(readings: &NameServerReadings, query: Query, value: fn(&LoadReadings) -> f64) -> f64 {
+fn of_query(
+    readings: &NameServerReadings,
+    query: QueryKind,
+    value: fn(&LoadReadings) -> f64,
+) -> f64 {
     let loads = readings.loads.iter().filter(|load| load.query == query);
     median(loads.map(value))
 }
@@ -137,7 +141,7 @@ mod tests {
             p99: 90.0 * factor,
             lost: 0,
         };
-        let loads = Query::ALL.map(|query| LoadReadings {
+        let loads = QueryKind::ALL.map(|query| LoadReadings {
             query,
             many: reading,
             single: reading,
