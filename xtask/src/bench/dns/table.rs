@@ -2,6 +2,7 @@
 
 use super::query::QueryKind;
 use super::readings::{DnsComparison, LoadReadings, NameServerReadings};
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
 
@@ -109,12 +110,6 @@ fn of_query(
 ) -> f64 {
     let loads = readings.loads.iter().filter(|load| load.query == query);
     median(loads.map(value))
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kibibytes far below 2^52")]

@@ -1,8 +1,9 @@
 //! Compares the readings with those of the agent, and with targets.
 
 use guest_wire::ServiceType;
-use guest_wire::report::{Churn, ProxyChange, ProxyReport};
+use guest_wire::report::{Churn, ProxyReport};
 
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
 
@@ -33,12 +34,12 @@ pub(super) const ROWS: [Row; 7] = [
     Row {
         name: "one endpoint, API write to traffic",
         unit: "s",
-        value: |proxy| median(&proxy.changes, |change| change.seconds),
+        value: |proxy| median(proxy.changes.iter().map(|change| change.seconds)),
     },
     Row {
         name: "CPU for it",
         unit: "s",
-        value: |proxy| median(&proxy.changes, |change| change.cpu),
+        value: |proxy| median(proxy.changes.iter().map(|change| change.cpu)),
     },
     Row {
         name: "restart",
@@ -228,12 +229,6 @@ pub(super) fn find<'a>(
         .find(|proxy| proxy.name == name && proxy.services == services)
 }
 
-fn median(changes: &[ProxyChange], value: fn(&ProxyChange) -> f64) -> f64 {
-    let mut values: Vec<f64> = changes.iter().map(value).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "kibibytes and bytes far below 2^52"
@@ -244,7 +239,7 @@ fn as_float(number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use guest_wire::report::ResidentMemory;
+    use guest_wire::report::{ProxyChange, ResidentMemory};
 
     use super::*;
 

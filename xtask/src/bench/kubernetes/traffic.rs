@@ -3,6 +3,7 @@
 use guest_wire::report::{PathReading, ProxyReport, Stall, TrafficReport};
 
 use super::table::{BASELINES, NOTHING, OURS, find, size};
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 
 /// Values whose ratio is at least this count as equal. Readings of one path differ as much from round to round.
@@ -85,8 +86,10 @@ fn figures_with_target(traffic: &TrafficReport) -> Vec<TrafficFigure> {
                 .map(|(figure, unit, read)| TrafficFigure {
                     name: format!("{path}: {figure}"),
                     unit: *unit,
-                    value: median(readings, *read),
-                    kernel: Some([ipvs, &traffic.routed].map(|path| median(path, *read))),
+                    value: median(readings.iter().map(*read)),
+                    kernel: Some(
+                        [ipvs, &traffic.routed].map(|path| median(path.iter().map(*read))),
+                    ),
                 }),
         );
     }
@@ -177,12 +180,6 @@ pub(super) fn missed(readings: &[ProxyReport]) -> Vec<String> {
         }
     }
     missed
-}
-
-fn median(readings: &[PathReading], read: fn(&PathReading) -> f64) -> f64 {
-    let mut values: Vec<f64> = readings.iter().map(read).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
