@@ -10,6 +10,7 @@ mod heartbeats;
 mod kubernetes;
 mod large_cluster;
 mod listen;
+mod measured;
 mod median;
 mod pods;
 mod svg;

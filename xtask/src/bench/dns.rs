@@ -11,13 +11,13 @@ mod query;
 mod readings;
 mod table;
 
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
 use super::args::Args;
 use super::kubernetes::{self, HostServer};
+use super::measured::measured;
 use endpoint_change::EndpointChanges;
 use name_server::RunningNameServer;
 use query::QueryKind;
@@ -29,17 +29,7 @@ use testbed::vm::progress::ProgressLine;
 
 /// Measures, prints the table and writes `bench-dns.json`; fails when the target is missed.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let comparison: DnsComparison = match &args.from {
-        Some(from) => {
-            let text = fs::read(from).with_context(|| from.display().to_string())?;
-            serde_json::from_slice(&text).with_context(|| from.display().to_string())?
-        }
-        None => measure(args)?,
-    };
-    let mut json = serde_json::to_string_pretty(&comparison)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("bench-dns.json"), json)?;
+    let comparison = measured(args, "bench-dns.json", || measure(args))?;
     anstream::println!("{}", table::table(&comparison));
     let missed = table::missed(&comparison);
     for sentence in &missed {

@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount};
+use super::measured::measured;
 use testbed::vm::progress::ProgressLine;
 
 /// Heartbeats of a Node in an hour: kubelet sends one every five minutes while nothing changes.

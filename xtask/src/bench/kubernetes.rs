@@ -15,6 +15,7 @@ use guest_wire::{ProxyKind, ServiceType};
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
+use super::measured::measured;
 pub(super) use guest::ENDPOINTS;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::vm::Machines;
@@ -33,17 +34,7 @@ struct ComparisonFile {
 
 /// Measures, prints the table and writes the files; fails when a target is missed.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let comparison = match &args.from {
-        Some(from) => {
-            serde_json::from_slice(&fs::read(from).with_context(|| from.display().to_string())?)
-                .with_context(|| from.display().to_string())?
-        }
-        None => measure(args)?,
-    };
-    let mut json = serde_json::to_string_pretty(&comparison)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("bench-kubernetes.json"), json)?;
+    let comparison = measured(args, "bench-kubernetes.json", || measure(args))?;
     let title = format!(
         "Linux {} in QEMU without KVM, Kubernetes {}, one run of cargo xtask bench --kubernetes",
         comparison.kernel, comparison.kubernetes

@@ -6,15 +6,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use testbed::cargo;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::paths;
 use testbed::vm::command;
 use testbed::vm::progress::ProgressLine;
-
-use super::args::Args;
 
 pub(super) struct Programs {
     /// Creates objects, and watches them.
@@ -37,23 +34,6 @@ impl Programs {
         step.done("");
         Ok(programs)
     }
-}
-
-/// Measures, or reads the readings of `--from`, and writes them to `file`.
-pub(super) fn measured<M: Serialize + DeserializeOwned>(
-    args: &Args,
-    file: &str,
-    measure: impl FnOnce() -> anyhow::Result<M>,
-) -> anyhow::Result<M> {
-    let measurement = match &args.from {
-        Some(from) => serde_json::from_slice(&fs::read(from)?)?,
-        None => measure()?,
-    };
-    let mut json = serde_json::to_string_pretty(&measurement)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join(file), json)?;
-    Ok(measurement)
 }
 
 /// A control plane with our definitions.

@@ -6,7 +6,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount};
+use super::measured::measured;
 use testbed::vm::progress::ProgressLine;
 
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller and of etcd.
