@@ -7,6 +7,7 @@ mod args;
 mod dns;
 mod figures;
 mod heartbeats;
+mod host_process;
 mod kubernetes;
 mod large_cluster;
 mod listen;

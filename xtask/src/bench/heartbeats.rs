@@ -60,7 +60,7 @@ fn measure(nodes: u64, rounds: u64) -> anyhow::Result<HeartbeatMeasurement> {
     step.done("");
     let mut measurement: HeartbeatMeasurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
-    measurement.controller = controller.costs()?;
+    measurement.controller = ControllerCosts::of(&controller)?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)

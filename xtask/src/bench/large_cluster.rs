@@ -1,9 +1,8 @@
 //! A control plane with many Nodes, and a controller beside it.
 
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,8 @@ use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::paths;
 use testbed::vm::command;
 use testbed::vm::progress::ProgressLine;
+
+use super::host_process::HostProcess;
 
 pub(super) struct Programs {
     /// Creates objects, and watches them.
@@ -48,16 +49,11 @@ impl LargeCluster {
     }
 
     /// Starts the controller.
-    pub(super) fn run(
-        &self,
-        programs: &Programs,
-        flags: &[&str],
-    ) -> anyhow::Result<RunningController> {
+    pub(super) fn run(&self, programs: &Programs, flags: &[&str]) -> anyhow::Result<HostProcess> {
         let mut serving = Command::new(&programs.controller);
         serving.arg("--kubeconfig").arg(self.0.kubeconfig());
         serving.args(["--namespace", "default", "--bind-address", "127.0.0.1:0"]);
-        let serving = serving.args(flags).stderr(Stdio::null()).spawn()?;
-        Ok(RunningController(serving))
+        HostProcess::start(serving.args(flags).stderr(Stdio::null()))
     }
 
     /// Runs a command of the client to its end, and returns its output.
@@ -92,9 +88,6 @@ impl LargeCluster {
     }
 }
 
-/// The controller; killed when dropped.
-pub(super) struct RunningController(Child);
-
 /// What the controller, built with debug information, used since its start.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -116,37 +109,12 @@ impl fmt::Display for ControllerCosts {
     }
 }
 
-impl RunningController {
-    pub(super) fn costs(&self) -> anyhow::Result<ControllerCosts> {
-        Ok(ControllerCosts {
-            controller_peak_kib: self.peak_kib()?,
-            controller_cpu_ms: self.cpu_ms()?,
+impl ControllerCosts {
+    pub(super) fn of(controller: &HostProcess) -> anyhow::Result<Self> {
+        Ok(Self {
+            controller_peak_kib: controller.peak_kib()?,
+            controller_cpu_ms: u64::try_from(controller.cpu_time()?.as_millis())?,
         })
-    }
-
-    /// Reads `VmHWM` of `/proc/PID/status`.
-    fn peak_kib(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
-        peak.context("the controller exited")
-    }
-
-    /// Reads user and system time: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
-    fn cpu_ms(&self) -> anyhow::Result<u64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
-        let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;
-        Ok(ticks * 10)
-    }
-}
-
-impl Drop for RunningController {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.0.kill());
-        drop(self.0.wait());
     }
 }
 

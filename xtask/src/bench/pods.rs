@@ -83,7 +83,7 @@ fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<PodMeasurement
     let mut measurement: PodMeasurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
     measurement.etcd_bytes = [empty, with_pods, cluster.etcd_bytes()?];
-    measurement.controller = controller.costs()?;
+    measurement.controller = ControllerCosts::of(&controller)?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)
