@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use cluster::ServiceSelection;
 use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
-use dns_server::{NameServer, NameServerOptions, ServeError, SocketPurpose};
+use dns_server::{NameServer, NameServerOptions, ResponderOptions, ServeError, SocketPurpose};
 use telemetry::log::{self, Verbosity};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -99,9 +99,11 @@ fn watch_options(args: &DnsArgs) -> WatchOptions {
 fn options(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> NameServerOptions {
     NameServerOptions {
         listen: args.listen,
-        domain: args.domain.clone(),
-        ttl: args.ttl,
-        node: args.node.as_str().into(),
+        responder: ResponderOptions {
+            domain: args.domain.clone(),
+            ttl: args.ttl,
+            node: args.node.as_str().into(),
+        },
         upstreams,
         metrics: args.metrics_bind_address,
         health: args.healthz_bind_address,

@@ -2,11 +2,9 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use cluster::source::Watch;
 use dns::ResponderOptions;
-use hickory_proto::rr::Name;
 use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
@@ -19,12 +17,7 @@ use crate::http_status::{self, HttpStatus};
 #[derive(Debug, Clone)]
 pub struct NameServerOptions {
     pub listen: SocketAddr,
-    /// The domain of the cluster, such as `cluster.local.`.
-    pub domain: Name,
-    /// The seconds for which clients may keep an answer.
-    pub ttl: u32,
-    /// The Node of clients whose address says nothing.
-    pub node: Arc<str>,
+    pub responder: ResponderOptions,
     /// Where to ask about other names. Without one they are refused.
     pub upstreams: Vec<SocketAddr>,
     /// Where to serve `/metrics` over HTTP, if at all.
@@ -101,18 +94,13 @@ impl NameServer {
                 address.map(|address| telemetry::listen(address).map_err(failed(address, purpose)));
             bound.transpose()
         };
-        let responder = ResponderOptions {
-            domain: options.domain,
-            ttl: options.ttl,
-            node: options.node,
-        };
         Ok(Self {
             udp,
             tcp,
             address,
             metrics: listen(options.metrics, SocketPurpose::Metrics)?,
             health: listen(options.health, SocketPurpose::Health)?,
-            handler: Handler::new(responder, options.upstreams),
+            handler: Handler::new(options.responder, options.upstreams),
         })
     }
 
