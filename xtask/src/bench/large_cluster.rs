@@ -8,11 +8,11 @@ use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use testbed::cargo;
 use testbed::controlplane::{ScopedControlPlane, Version};
-use testbed::paths;
 use testbed::vm::command;
 use testbed::vm::progress::ProgressLine;
 
 use super::host_process::HostProcess;
+use super::kubernetes;
 
 pub(super) struct Programs {
     /// Creates objects, and watches them.
@@ -43,8 +43,7 @@ pub(super) struct LargeCluster(ScopedControlPlane);
 impl LargeCluster {
     pub(super) fn start() -> anyhow::Result<Self> {
         let plane = ScopedControlPlane::start(Version::Newest)?;
-        let crds = paths::root().join("manifests/crds");
-        command::output(plane.part("kubectl").args(["apply", "-k"]).arg(crds))?;
+        kubernetes::define(&plane)?;
         Ok(Self(plane))
     }
 
