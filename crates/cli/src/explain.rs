@@ -55,8 +55,10 @@ fn offline(
     service: &ObjectName,
     args: &ExplainArgs,
 ) -> Result<Vec<ExplainView>, Failure> {
-    let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
-    case.explain()
+    let input =
+        Offline::read(origin, node, &args.service, args.moment.get())?.explain_input(service)?;
+    input
+        .explain()
         .map_err(|why| Failure::input(nothing(service, &why)))
 }
 
