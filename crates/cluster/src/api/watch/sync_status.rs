@@ -8,10 +8,7 @@ use tokio::sync::watch;
 
 use super::node_source::topology_map::MapGap;
 use super::resources::{ResourceId, WatchedResource};
-use kube_io::ApiError;
-use kube_io::Connection;
-use kube_io::Count;
-use kube_io::{Access, AccessError};
+use kube_io::{Access, AccessError, ApiError, Connection, Count};
 
 /// The state of the list and watch of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
