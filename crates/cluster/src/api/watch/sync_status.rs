@@ -113,15 +113,6 @@ impl SyncStatus {
         })
     }
 
-    /// Since when objects may be out of date: the earliest `last_received` of the stale resources.
-    pub fn stale_since(&self) -> Option<Timestamp> {
-        let states = self.lock();
-        let stale = states
-            .iter()
-            .filter(|(_, state)| state.phase == Phase::Stale);
-        stale.filter_map(|(_, state)| state.last_received).min()
-    }
-
     pub(super) fn began(&self, id: ResourceId) {
         self.change(id, |state| {
             if state.phase == Phase::Unused {
