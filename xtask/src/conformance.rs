@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 
-use junit::{Outcomes, Reports, TestOutcome, Verdict};
+use junit::{CaseOutcome, Outcomes, Reports, Verdict};
 use proxy::Proxy;
 use run::Run;
 use selection::Pattern;
@@ -143,7 +143,7 @@ fn new_folder() -> anyhow::Result<PathBuf> {
 }
 
 /// Formats the result of a test, with the reason indented below it.
-fn line(proxy: Proxy, name: &str, outcome: &TestOutcome) -> String {
+fn line(proxy: Proxy, name: &str, outcome: &CaseOutcome) -> String {
     let verdict = match outcome.verdict {
         Verdict::Passed => "ok",
         Verdict::Failed => "FAILED",

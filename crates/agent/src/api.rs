@@ -99,11 +99,11 @@ async fn explain(
         )
     })?;
     let name = object_name(&name)?;
-    let Some(case) = api.handle.case(name.clone()).await? else {
+    let Some(input) = api.handle.explain_input(name.clone()).await? else {
         return Err(missing(&api, name).await);
     };
     // What-if trials take a while with thousands of endpoints; other requests are served meanwhile.
-    let explained = tokio::task::spawn_blocking(move || case.explain()).await;
+    let explained = tokio::task::spawn_blocking(move || input.explain()).await;
     let explained = explained
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
     explained

@@ -230,12 +230,12 @@ impl AgentHandle {
     }
 
     /// The input of an explanation; `None` if the input does not have the Service.
-    pub async fn case(&self, name: ObjectName) -> Result<Option<ExplainInput>, Stopped> {
+    pub async fn explain_input(&self, name: ObjectName) -> Result<Option<ExplainInput>, Stopped> {
         self.ask(|answer| Question::ExplainInput(name, answer))
             .await
     }
 
-    /// Why [`service`](Self::service) and [`case`](Self::case) return nothing for this name.
+    /// Why [`service`](Self::service) and [`explain_input`](Self::explain_input) return nothing for this name.
     pub async fn missing(&self, name: ObjectName) -> Result<String, Stopped> {
         self.ask(|answer| Question::Missing(name, answer)).await
     }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use cluster::ServiceSelection;
 use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
-use dns_server::{NameServer, NameServerOptions, ServeError};
+use dns_server::{NameServer, NameServerOptions, ResponderOptions, ServeError, SocketPurpose};
 use telemetry::log::{self, Verbosity};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -64,8 +64,19 @@ async fn work(
     Ok(ExitStatus::Fine)
 }
 
+/// The failure, with the option that opens another socket.
 fn failure(error: ServeError) -> Failure {
-    Failure::trouble(error)
+    let option = match &error {
+        ServeError::Bind { purpose, .. } => match purpose {
+            SocketPurpose::Udp | SocketPurpose::Tcp => "--listen",
+            SocketPurpose::Metrics => "--metrics-bind-address",
+            SocketPurpose::Health => "--healthz-bind-address",
+        },
+        ServeError::Socket(_) | ServeError::Source => return Failure::trouble(error),
+    };
+    Failure::trouble(format_args!(
+        "{error}; free the port, or choose another address with {option}"
+    ))
 }
 
 /// Clients of every node may ask. So all labels of all Nodes are read, or those in the map, which has the labels of each
@@ -88,9 +99,11 @@ fn watch_options(args: &DnsArgs) -> WatchOptions {
 fn options(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> NameServerOptions {
     NameServerOptions {
         listen: args.listen,
-        domain: args.domain.clone(),
-        ttl: args.ttl,
-        node: args.node.as_str().into(),
+        responder: ResponderOptions {
+            domain: args.domain.clone(),
+            ttl: args.ttl,
+            node: args.node.as_str().into(),
+        },
         upstreams,
         metrics: args.metrics_bind_address,
         health: args.healthz_bind_address,

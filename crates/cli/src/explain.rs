@@ -4,6 +4,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod answers;
+mod missing_port;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,7 @@ use crate::origin::Origin;
 use crate::output::{print, stages};
 use crate::runtime;
 use crate::services::full_name;
+use missing_port::{missing_port, port_text};
 
 /// # Errors
 /// The input cannot be read, no agent answers, or the Service or port does not exist.
@@ -53,8 +55,10 @@ fn offline(
     service: &ObjectName,
     args: &ExplainArgs,
 ) -> Result<Vec<ExplainView>, Failure> {
-    let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
-    case.explain()
+    let input =
+        Offline::read(origin, node, &args.service, args.moment.get())?.explain_input(service)?;
+    input
+        .explain()
         .map_err(|why| Failure::input(nothing(service, &why)))
 }
 
@@ -87,28 +91,13 @@ fn only(
         .into_iter()
         .partition(|view| ports.contains(&view.server.port_name));
     if found.is_empty() {
-        let mut names: Vec<_> = others.iter().map(|view| port_name(&view.server)).collect();
-        names.dedup();
-        return Err(Failure::input(format_args!(
-            "Service {service} has no port {wanted}; it has {}",
-            if names.is_empty() {
-                "no programmed port".to_owned()
-            } else {
-                names.join(", ")
-            }
-        )));
+        let servers = others.iter().map(|view| &view.server);
+        let ports = servers.map(|server| port_text(&server.port_name, server.port));
+        let mut ports: Vec<String> = ports.collect();
+        ports.dedup();
+        return Err(missing_port(service, wanted, &ports, "no programmed port"));
     }
     Ok(found)
-}
-
-fn port_name(server: &ServerView) -> String {
-    let number = server
-        .port
-        .map_or_else(String::new, |port| port.to_string());
-    match server.port_name.as_str() {
-        "" => number,
-        name => format!("{name} ({number})"),
-    }
 }
 
 #[cfg(test)]

@@ -169,15 +169,15 @@ impl Offline {
     ///
     /// # Errors
     /// The input does not have the Service.
-    pub(crate) fn case(&self, service: &ObjectName) -> Result<ExplainInput, Failure> {
+    pub(crate) fn explain_input(&self, service: &ObjectName) -> Result<ExplainInput, Failure> {
         let Loaded {
             snapshot,
             warnings,
             ignored,
             ..
         } = &self.loaded;
-        let case = ExplainInput::of(snapshot, &mut warnings.iter(), &self.me, service);
-        case.ok_or_else(|| Failure::input(scope::missing(service, ignored, &mut warnings.iter())))
+        let input = ExplainInput::of(snapshot, &mut warnings.iter(), &self.me, service);
+        input.ok_or_else(|| Failure::input(scope::missing(service, ignored, &mut warnings.iter())))
     }
 }
 

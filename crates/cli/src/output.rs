@@ -13,6 +13,7 @@ pub mod plain;
 pub mod print;
 pub mod save;
 pub mod server;
+mod shortened;
 pub mod stages;
 pub mod summary;
 pub mod time;

@@ -22,6 +22,7 @@ mod selected_nodes;
 mod tests;
 mod validate;
 mod value;
+mod whole_object;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,17 +88,13 @@ impl State {
     }
 
     /// Records an object that was added or changed. Returns whether the writes may differ.
-    pub fn apply(&mut self, collection: Collection, mut object: Value) -> bool {
+    pub fn apply(&mut self, collection: Collection, object: Value) -> bool {
         let name = value::name(&object);
-        if Collection::FOR_PODS.contains(&collection) {
-            self.pods.apply(collection, &object);
-            return false;
-        }
-        // Objects in a list may have no kind.
-        put(&mut object, "apiVersion", collection.version());
-        put(&mut object, "kind", collection.kind());
         match collection {
-            Collection::Nodes => self.node_is(name.1, Some(nodes::place(&object))),
+            Collection::Nodes => {
+                let info = NodeInfo::of(&with_kind(collection, object));
+                self.node_is(name.1, Some(info))
+            }
             Collection::Agents => {
                 let (status, unread) = report::read(&object);
                 self.reported(&name.1, status, unread)
@@ -105,34 +102,37 @@ impl State {
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
-            | Collection::Maps => self.written(collection, name, object),
+            | Collection::Maps => self.written(collection, name, with_kind(collection, object)),
             Collection::Services => {
                 let uses_other_labels = self.observed.annotations.apply(&object);
                 let needs_hints = self.writes_hints && self.hints.apply(collection, &object);
                 uses_other_labels || needs_hints
             }
             Collection::Slices => self.hints.apply(collection, &object),
-            Collection::Pods | Collection::PodMaps | Collection::PodLocators => false,
+            Collection::Pods | Collection::PodMaps | Collection::PodLocators => {
+                self.pods.apply(collection, &object);
+                false
+            }
         }
     }
 
     /// Records a Node; `None` if it was deleted. Returns whether the writes may differ.
-    fn node_is(&mut self, name: String, place: Option<NodeInfo>) -> bool {
+    fn node_is(&mut self, name: String, info: Option<NodeInfo>) -> bool {
         let old = self.observed.nodes.get(&name);
-        if old == place.as_ref() {
+        if old == info.as_ref() {
             return false;
         }
         let (old, new) = (
             old.map(NodeInfo::labels),
-            place.as_ref().map(NodeInfo::labels),
+            info.as_ref().map(NodeInfo::labels),
         );
         if old != new {
             self.pods.node_changed(&name);
         }
         self.observed.labels.replace(old, new);
         self.observed.chosen.forget();
-        match place {
-            Some(place) => drop(self.observed.nodes.insert(name, place)),
+        match info {
+            Some(info) => drop(self.observed.nodes.insert(name, info)),
             None => drop(self.observed.nodes.remove(&name)),
         }
         true
@@ -281,7 +281,7 @@ impl State {
             self.observed
                 .nodes
                 .iter()
-                .map(|(name, place)| place.node(name))
+                .map(|(name, info)| info.node(name))
         };
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
@@ -312,7 +312,7 @@ impl State {
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let keys = self.map_keys.choose(&self.observed, now);
-        let map::Plan {
+        let map::MapPlan {
             mut writes,
             left_out,
         } = map::plan(&self.observed, &keys);
@@ -346,4 +346,11 @@ impl State {
     pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
         self.observed.reports.fallbacks()
     }
+}
+
+/// The object with its kind, which objects in a list may not have.
+fn with_kind(collection: Collection, mut object: Value) -> Value {
+    put(&mut object, "apiVersion", collection.version());
+    put(&mut object, "kind", collection.kind());
+    object
 }

@@ -1,4 +1,4 @@
-//! Limits what clients hold at a time: all together, and each of them.
+//! Limits the permits that clients hold at a time: all together, and each of them.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,48 +21,59 @@ pub(crate) enum LimitReached {
     Total,
 }
 
-/// What a client holds until this is dropped.
+/// A permit of a client, which is returned when this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct HeldPlace {
+pub(crate) struct ClientPermit {
     limit: ClientLimit,
     client: IpAddr,
 }
 
-/// How many places the clients hold.
+/// How many permits the clients hold.
 #[derive(Debug)]
 struct ClientCounts {
     most: usize,
     most_each: usize,
-    held: usize,
-    /// Only clients that hold a place.
+    in_use: usize,
+    /// Only clients that hold a permit.
     by_client: FxHashMap<IpAddr, usize>,
 }
 
+impl LimitReached {
+    pub(crate) const ALL: [Self; 2] = [Self::Client, Self::Total];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Total => "total",
+        }
+    }
+}
+
 impl ClientLimit {
-    /// At most `most` places, and at most `most_each` for one client.
+    /// At most `most` permits, and at most `most_each` for one client.
     pub(crate) fn new(most: usize, most_each: usize) -> Self {
         Self(Arc::new(Mutex::new(ClientCounts {
             most,
             most_each,
-            held: 0,
+            in_use: 0,
             by_client: FxHashMap::default(),
         })))
     }
 
-    /// Gives a place to a client.
-    pub(crate) fn hold(&self, client: IpAddr) -> Result<HeldPlace, LimitReached> {
+    /// Gives a permit to a client.
+    pub(crate) fn acquire(&self, client: IpAddr) -> Result<ClientPermit, LimitReached> {
         let client = client_of(client);
         self.counts().take(client)?;
-        Ok(HeldPlace {
+        Ok(ClientPermit {
             limit: self.clone(),
             client,
         })
     }
 
-    /// How many places are held.
-    pub(crate) fn held(&self) -> usize {
-        self.counts().held
+    /// How many permits clients hold.
+    pub(crate) fn in_use(&self) -> usize {
+        self.counts().in_use
     }
 
     fn counts(&self) -> MutexGuard<'_, ClientCounts> {
@@ -71,7 +82,7 @@ impl ClientLimit {
     }
 }
 
-impl Drop for HeldPlace {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
         self.limit.counts().release(self.client);
     }
@@ -83,11 +94,11 @@ impl ClientCounts {
         if of_client >= self.most_each {
             return Err(LimitReached::Client);
         }
-        if self.held >= self.most {
+        if self.in_use >= self.most {
             return Err(LimitReached::Total);
         }
         self.by_client.insert(client, of_client + 1);
-        self.held += 1;
+        self.in_use += 1;
         Ok(())
     }
 
@@ -98,7 +109,7 @@ impl ClientCounts {
         } else {
             self.by_client.remove(&client);
         }
-        self.held = self.held.saturating_sub(1);
+        self.in_use = self.in_use.saturating_sub(1);
     }
 }
 
@@ -133,7 +144,7 @@ mod tests {
         }
     }
 
-    /// A client that comes, or the place that is dropped.
+    /// A client that comes, or the permit that is dropped.
     #[derive(Debug, Clone)]
     enum Step {
         Come(u8),
@@ -153,29 +164,29 @@ mod tests {
         fn every_client_gets_its_share_and_dropped_places_are_free(steps in steps()) {
             let (most, most_each) = (8, 3);
             let limit = ClientLimit::new(most, most_each);
-            let mut places: Vec<(u8, HeldPlace)> = Vec::new();
+            let mut permits: Vec<(u8, ClientPermit)> = Vec::new();
             for step in steps {
                 match step {
                     Step::Come(client) => {
-                        let own = places.iter().filter(|(of, _)| *of == client).count();
-                        let expected = match (own >= most_each, places.len() >= most) {
+                        let own = permits.iter().filter(|(of, _)| *of == client).count();
+                        let expected = match (own >= most_each, permits.len() >= most) {
                             (true, _) => Some(LimitReached::Client),
                             (false, true) => Some(LimitReached::Total),
                             (false, false) => None,
                         };
-                        let found = limit.hold([10, 244, 0, client].into());
+                        let found = limit.acquire([10, 244, 0, client].into());
                         prop_assert_eq!(found.as_ref().err(), expected.as_ref());
-                        places.extend(found.ok().map(|place| (client, place)));
+                        permits.extend(found.ok().map(|permit| (client, permit)));
                     }
-                    Step::Leave(at) if !places.is_empty() => {
-                        drop(places.swap_remove(at % places.len()));
+                    Step::Leave(at) if !permits.is_empty() => {
+                        drop(permits.swap_remove(at % permits.len()));
                     }
                     Step::Leave(_) => {}
                 }
-                prop_assert_eq!(limit.held(), places.len());
+                prop_assert_eq!(limit.in_use(), permits.len());
             }
-            drop(places);
-            prop_assert_eq!(limit.held(), 0);
+            drop(permits);
+            prop_assert_eq!(limit.in_use(), 0);
             prop_assert!(limit.counts().by_client.is_empty());
         }
     }

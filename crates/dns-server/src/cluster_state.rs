@@ -64,7 +64,8 @@ impl ClusterState {
         for warning in index.apply(batch) {
             tracing::warn!("{warning}");
         }
-        if index.completeness().is_some() && !was_read {
+        let is_first_list = index.completeness().is_some() && !was_read;
+        if is_first_list {
             log_first_list(index, node);
         }
         let snapshot = index.snapshot_mut();
@@ -72,7 +73,7 @@ impl ClusterState {
         drop(snapshot.take_changed_firewall_marks());
         snapshot.free_released_firewall_marks(|_| false);
         responder.update(snapshot);
-        if index.completeness().is_some() && !was_read {
+        if is_first_list {
             self.is_read.send_replace(true);
         }
     }

@@ -49,8 +49,8 @@ pub(crate) async fn accept(listener: TcpListener, handler: Handler, limit: Clien
             }
         };
         while open.try_join_next().is_some() {}
-        let place = match limit.hold(client.ip()) {
-            Ok(place) => place,
+        let permit = match limit.acquire(client.ip()) {
+            Ok(permit) => permit,
             Err(reached) => {
                 handler.metrics.connection_refused(reached);
                 tracing::debug!("{client}: closed, too many connections: {reached:?}");
@@ -60,7 +60,7 @@ pub(crate) async fn accept(listener: TcpListener, handler: Handler, limit: Clien
         let handler = handler.clone();
         open.spawn(async move {
             serve(stream, client, &handler).await;
-            drop(place);
+            drop(permit);
         });
     }
 }

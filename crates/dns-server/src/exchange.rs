@@ -67,6 +67,17 @@ impl DnsTransport {
     }
 }
 
+impl UpstreamFailure {
+    pub(crate) const ALL: [Self; 2] = [Self::Unreachable, Self::Timeout];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
 impl AnswerSource {
     pub(crate) const ALL: [Self; 3] = [Self::Cluster, Self::Upstream, Self::None];
 

@@ -80,7 +80,7 @@ impl Forwarder {
 
     /// How many questions wait for upstream servers.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.held()
+        self.waiting.in_use()
     }
 
     /// Asks one upstream server after the other until one answers, in the same way as the client
@@ -95,8 +95,8 @@ impl Forwarder {
         if self.upstreams.is_empty() {
             return Err(ForwardError::NoUpstream);
         }
-        let place = self.waiting.hold(client);
-        let _place = place.map_err(|limit| self.refused(client, limit))?;
+        let permit = self.waiting.acquire(client);
+        let _permit = permit.map_err(|limit| self.refused(client, limit))?;
         let first = self.preferred.load(Ordering::Relaxed);
         for at in (0..self.upstreams.len()).map(|step| (first + step) % self.upstreams.len()) {
             let Some(&upstream) = self.upstreams.get(at) else {
@@ -262,8 +262,8 @@ mod tests {
         let forwarder = Forwarder::new(silent, metrics);
         let client = |number: usize| IpAddr::from([10, 244, 1, u8::try_from(number).unwrap()]);
         let hold = |number, count| -> Vec<_> {
-            let places = (0..count).map(|_| forwarder.waiting.hold(client(number)));
-            places.collect::<Result<_, _>>().unwrap()
+            let permits = (0..count).map(|_| forwarder.waiting.acquire(client(number)));
+            permits.collect::<Result<_, _>>().unwrap()
         };
         let query = query();
         let dnssec = DnssecFlags::default();

@@ -63,7 +63,7 @@ impl HttpStatus {
         let accept = headers.get(header::ACCEPT);
         let format = Format::accepted(accept.and_then(|value| value.to_str().ok()));
         let exposed = self.handler.metrics.expose(&DnsFigures {
-            connections: self.connections.held(),
+            connections: self.connections.in_use(),
             waiting_questions: self.handler.forwarder.waiting(),
             is_cluster_read: self.handler.state.is_read(),
             sync_status: self.sync_status.as_ref(),

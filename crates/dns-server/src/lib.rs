@@ -29,4 +29,4 @@ pub use dns::ResponderOptions;
 pub use handler::Handler;
 pub use hickory_server::net::xfer::Protocol;
 pub use metrics::DnsMetrics;
-pub use serve::{NameServer, NameServerOptions, ServeError};
+pub use serve::{NameServer, NameServerOptions, ServeError, SocketPurpose};

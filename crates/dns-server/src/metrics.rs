@@ -225,13 +225,11 @@ impl DnsMetrics {
     }
 
     pub(crate) fn connection_refused(&self, limit: LimitReached) {
-        let limit = LimitLabel::position(limit);
-        self.refused_connections.increment(limit);
+        self.refused_connections.increment(limit as usize);
     }
 
     pub(crate) fn question_refused(&self, limit: LimitReached) {
-        let limit = LimitLabel::position(limit);
-        self.refused_questions.increment(limit);
+        self.refused_questions.increment(limit as usize);
     }
 
     /// The upstream server at this place of the list has answered.

@@ -1,11 +1,10 @@
 //! Opens the sockets, and runs until the caller stops it.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use cluster::source::Watch;
 use dns::ResponderOptions;
-use hickory_proto::rr::Name;
 use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
@@ -18,12 +17,7 @@ use crate::http_status::{self, HttpStatus};
 #[derive(Debug, Clone)]
 pub struct NameServerOptions {
     pub listen: SocketAddr,
-    /// The domain of the cluster, such as `cluster.local.`.
-    pub domain: Name,
-    /// The seconds for which clients may keep an answer.
-    pub ttl: u32,
-    /// The Node of clients whose address says nothing.
-    pub node: Arc<str>,
+    pub responder: ResponderOptions,
     /// Where to ask about other names. Without one they are refused.
     pub upstreams: Vec<SocketAddr>,
     /// Where to serve `/metrics` over HTTP, if at all.
@@ -35,10 +29,10 @@ pub struct NameServerOptions {
 /// Why a server cannot start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("cannot listen on {address} ({protocol}): {error}")]
+    #[error("cannot listen on {address} ({purpose}): {error}")]
     Bind {
         address: SocketAddr,
-        protocol: &'static str,
+        purpose: SocketPurpose,
         error: std::io::Error,
     },
     #[error("the UDP socket failed: {0}")]
@@ -46,6 +40,26 @@ pub enum ServeError {
     /// The thread that reads the cluster has ended.
     #[error("the cluster is not read any more")]
     Source,
+}
+
+/// What clients use a socket for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketPurpose {
+    Udp,
+    Tcp,
+    Metrics,
+    Health,
+}
+
+impl fmt::Display for SocketPurpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Udp => "UDP",
+            Self::Tcp => "TCP",
+            Self::Metrics => "metrics",
+            Self::Health => "health",
+        })
+    }
 }
 
 /// A server whose sockets are open.
@@ -62,35 +76,31 @@ pub struct NameServer {
 impl NameServer {
     /// Opens the sockets.
     pub async fn bind(options: NameServerOptions) -> Result<Self, ServeError> {
-        let failed = |address, protocol| {
+        let failed = |address, purpose| {
             move |error| ServeError::Bind {
                 address,
-                protocol,
+                purpose,
                 error,
             }
         };
+        let tcp_failed = failed(options.listen, SocketPurpose::Tcp);
         let tcp = TcpListener::bind(options.listen).await;
-        let tcp = tcp.map_err(failed(options.listen, "TCP"))?;
-        let address = tcp.local_addr().map_err(failed(options.listen, "TCP"))?;
+        let tcp = tcp.map_err(tcp_failed)?;
+        let address = tcp.local_addr().map_err(tcp_failed)?;
         let udp = UdpSocket::bind(address).await;
-        let udp = udp.map_err(failed(address, "UDP"))?;
-        let listen = |address: Option<SocketAddr>, protocol| {
-            let bound = address
-                .map(|address| telemetry::listen(address).map_err(failed(address, protocol)));
+        let udp = udp.map_err(failed(address, SocketPurpose::Udp))?;
+        let listen = |address: Option<SocketAddr>, purpose| {
+            let bound =
+                address.map(|address| telemetry::listen(address).map_err(failed(address, purpose)));
             bound.transpose()
-        };
-        let responder = ResponderOptions {
-            domain: options.domain,
-            ttl: options.ttl,
-            node: options.node,
         };
         Ok(Self {
             udp,
             tcp,
             address,
-            metrics: listen(options.metrics, "metrics")?,
-            health: listen(options.health, "health")?,
-            handler: Handler::new(responder, options.upstreams),
+            metrics: listen(options.metrics, SocketPurpose::Metrics)?,
+            health: listen(options.health, SocketPurpose::Health)?,
+            handler: Handler::new(options.responder, options.upstreams),
         })
     }
 

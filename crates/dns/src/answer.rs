@@ -6,6 +6,8 @@ use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::rdata::{CNAME, PTR, SOA, SRV, TXT};
 use hickory_proto::rr::{Name, RData, Record};
 
+use crate::cluster_name::below;
+
 /// The seconds for which secondary servers would wait; there are none.
 const REFRESH: i32 = 7_200;
 const RETRY: i32 = 1_800;
@@ -77,12 +79,9 @@ impl RecordBuilder {
 
     /// The start of authority. The same TTL limits how long clients keep negative answers.
     pub(crate) fn soa(&self, serial: u32) -> Record {
-        let below = |labels: &[&str]| {
-            let name = Name::from_labels(labels.iter().map(|label| label.as_bytes()));
-            let name = name.and_then(|name| name.append_domain(&self.domain));
-            name.unwrap_or_else(|_| self.domain.clone())
-        };
-        let (server, mailbox) = (below(&["ns", "dns"]), below(&["hostmaster"]));
+        let domain = &self.domain;
+        let name = |labels: &[&str]| below(labels, domain).unwrap_or_else(|| domain.clone());
+        let (server, mailbox) = (name(&["ns", "dns"]), name(&["hostmaster"]));
         let data = SOA::new(server, mailbox, serial, REFRESH, RETRY, EXPIRE, self.ttl);
         self.record(&self.domain, RData::SOA(data))
     }

@@ -141,7 +141,8 @@ pub(crate) fn endpoint_name(hostname: &str, service: &ObjectName, domain: &Name)
     )
 }
 
-fn below(labels: &[&str], domain: &Name) -> Option<Name> {
+/// A name below the domain; `None` if it is too long for DNS.
+pub(crate) fn below(labels: &[&str], domain: &Name) -> Option<Name> {
     let labels = labels.iter().map(|label| label.as_bytes());
     let name = Name::from_labels(labels).ok()?;
     name.append_domain(domain).ok()

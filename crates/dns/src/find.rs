@@ -310,9 +310,7 @@ fn has_port(
 /// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
 /// the Service may hold it if no other is ready.
 fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
-    service.publish_not_ready_addresses
-        || endpoint.ready
-        || (endpoint.serving && endpoint.terminating)
+    service.publish_not_ready_addresses || endpoint.is_usable()
 }
 
 fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {

@@ -11,16 +11,16 @@ mod query;
 mod readings;
 mod table;
 
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
 use super::args::Args;
 use super::kubernetes::{self, HostServer};
+use super::measured::measured;
 use endpoint_change::EndpointChanges;
-use name_server::NameServer;
-use query::Query;
+use name_server::RunningNameServer;
+use query::QueryKind;
 use readings::{DnsComparison, NameServerReadings};
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::coredns;
@@ -29,17 +29,7 @@ use testbed::vm::progress::ProgressLine;
 
 /// Measures, prints the table and writes `bench-dns.json`; fails when the target is missed.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let comparison: DnsComparison = match &args.from {
-        Some(from) => {
-            let text = fs::read(from).with_context(|| from.display().to_string())?;
-            serde_json::from_slice(&text).with_context(|| from.display().to_string())?
-        }
-        None => measure(args)?,
-    };
-    let mut json = serde_json::to_string_pretty(&comparison)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("bench-dns.json"), json)?;
+    let comparison = measured(args, "bench-dns.json", || measure(args))?;
     anstream::println!("{}", table::table(&comparison));
     let missed = table::missed(&comparison);
     for sentence in &missed {
@@ -64,8 +54,8 @@ fn measure(args: &Args) -> anyhow::Result<DnsComparison> {
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
         let changes = EndpointChanges::through(api.port);
         let servers = [
-            NameServer::ipvs_topo(ours, &plane.kubeconfig())?,
-            NameServer::coredns(&their_program, &plane.kubeconfig())?,
+            RunningNameServer::ipvs_topo(ours, &plane.kubeconfig())?,
+            RunningNameServer::coredns(&their_program, &plane.kubeconfig())?,
         ];
         readings.extend(compare(args, *services, &servers, changes)?);
         drop((servers, api));
@@ -83,7 +73,7 @@ fn measure(args: &Args) -> anyhow::Result<DnsComparison> {
 fn compare(
     args: &Args,
     services: u32,
-    servers: &[NameServer],
+    servers: &[RunningNameServer],
     mut changes: EndpointChanges,
 ) -> anyhow::Result<Vec<NameServerReadings>> {
     let mut readings: Vec<_> = servers
@@ -92,7 +82,7 @@ fn compare(
         .collect();
     let step = ProgressLine::begin(format!("asking about {services} Services"));
     for _ in 0..args.repeat {
-        for query in Query::ALL {
+        for query in QueryKind::ALL {
             for (server, readings) in servers.iter().zip(&mut readings) {
                 readings
                     .loads

@@ -3,6 +3,8 @@
 use guest_wire::report::{AgentStart, Report, SizeReport};
 use serde::Serialize;
 
+use super::median::median;
+
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
@@ -202,9 +204,7 @@ impl Figure {
 /// within seconds.
 fn beside(starts: &[AgentStart], bare: &[f64], ratio: fn(&AgentStart, f64) -> f64) -> f64 {
     let pairs = starts.iter().zip(bare);
-    let mut ratios: Vec<f64> = pairs.map(|(start, bare)| ratio(start, *bare)).collect();
-    ratios.sort_by(f64::total_cmp);
-    median(&ratios)
+    median(pairs.map(|(start, bare)| ratio(start, *bare)))
 }
 
 fn cold_load(size: &SizeReport) -> f64 {
@@ -218,16 +218,11 @@ fn cold_start(size: &SizeReport) -> f64 {
 }
 
 fn change_cpu(size: &SizeReport) -> f64 {
-    median(&size.change.cpu_ms)
+    median(size.change.cpu_ms.iter().copied())
 }
 
 fn change_wall(size: &SizeReport) -> f64 {
-    median(&size.change.wall_ms)
-}
-
-/// Returns the median of a sorted list; NaN if it is empty.
-fn median(sorted: &[f64]) -> f64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    median(size.change.wall_ms.iter().copied())
 }
 
 fn restart(size: &SizeReport) -> f64 {

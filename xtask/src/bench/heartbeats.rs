@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount};
+use super::measured::measured;
 use testbed::vm::progress::ProgressLine;
 
 /// Heartbeats of a Node in an hour: kubelet sends one every five minutes while nothing changes.
@@ -18,7 +19,7 @@ const LARGE: u64 = 15_000;
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measurement {
+struct HeartbeatMeasurement {
     nodes: u64,
     rounds: u64,
     seconds: u64,
@@ -50,22 +51,22 @@ pub(super) fn run(args: &Args, nodes: u64) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Measurement> {
+fn measure(nodes: u64, rounds: u64) -> anyhow::Result<HeartbeatMeasurement> {
     let programs = Programs::build()?;
     let cluster = LargeCluster::start()?;
     let controller = cluster.run(&programs, &[])?;
     let step = ProgressLine::begin(format!("{rounds} heartbeats of each of {nodes} Nodes"));
     let client = cluster.client(&programs, "heartbeats", &[nodes, rounds])?;
     step.done("");
-    let mut measurement: Measurement =
+    let mut measurement: HeartbeatMeasurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
-    measurement.controller = controller.costs()?;
+    measurement.controller = ControllerCosts::of(&controller)?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)
 }
 
-fn table(measurement: &Measurement) -> String {
+fn table(measurement: &HeartbeatMeasurement) -> String {
     let sum = |bytes: &Bytes| bytes.values().sum::<u64>();
     let lists = BySource {
         nodes: sum(&measurement.lists.nodes),

@@ -7,7 +7,7 @@ mod traffic;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, ensure};
 use guest_wire::report::ProxyReport;
@@ -15,6 +15,8 @@ use guest_wire::{ProxyKind, ServiceType};
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
+use super::host_process::HostProcess;
+use super::measured::measured;
 pub(super) use guest::ENDPOINTS;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::vm::Machines;
@@ -33,17 +35,7 @@ struct ComparisonFile {
 
 /// Measures, prints the table and writes the files; fails when a target is missed.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let comparison = match &args.from {
-        Some(from) => {
-            serde_json::from_slice(&fs::read(from).with_context(|| from.display().to_string())?)
-                .with_context(|| from.display().to_string())?
-        }
-        None => measure(args)?,
-    };
-    let mut json = serde_json::to_string_pretty(&comparison)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join("bench-kubernetes.json"), json)?;
+    let comparison = measured(args, "bench-kubernetes.json", || measure(args))?;
     let title = format!(
         "Linux {} in QEMU without KVM, Kubernetes {}, one run of cargo xtask bench --kubernetes",
         comparison.kernel, comparison.kubernetes
@@ -164,42 +156,30 @@ pub(super) fn fill(
 
 /// A program on the host that guests connect to. It prints its address first.
 pub(super) struct HostServer {
-    child: Child,
     pub(super) port: u16,
+    /// Killed when dropped.
+    _process: HostProcess,
     /// Kept open, because the program may print more.
-    output: BufReader<ChildStdout>,
+    _output: BufReader<ChildStdout>,
 }
 
 impl HostServer {
     pub(super) fn open(program: &mut Command) -> anyhow::Result<Self> {
         let name = program.get_program().display().to_string();
-        let mut child = program
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
-        let output = child.stdout.take();
-        let output = output.with_context(|| format!("{name} has no output"))?;
-        // From here on `drop` kills it on every path.
-        let mut server = Self {
-            child,
-            port: 0,
-            output: BufReader::new(output),
-        };
+        program.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = HostProcess::start(program)?;
+        let output = process.take_output();
+        let mut output = BufReader::new(output.with_context(|| format!("{name} has no output"))?);
         let mut line = String::new();
-        server.output.read_line(&mut line)?;
+        output.read_line(&mut line)?;
         let port = line.trim().rsplit_once(':').map(|(_, port)| port.parse());
-        server.port = port
+        let port = port
             .and_then(Result::ok)
             .with_context(|| format!("{name} said: {line}"))?;
-        Ok(server)
-    }
-}
-
-impl Drop for HostServer {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        Ok(Self {
+            port,
+            _process: process,
+            _output: output,
+        })
     }
 }

@@ -1,20 +1,18 @@
 //! A control plane with many Nodes, and a controller beside it.
 
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use testbed::cargo;
 use testbed::controlplane::{ScopedControlPlane, Version};
-use testbed::paths;
 use testbed::vm::command;
 use testbed::vm::progress::ProgressLine;
 
-use super::args::Args;
+use super::host_process::HostProcess;
+use super::kubernetes;
 
 pub(super) struct Programs {
     /// Creates objects, and watches them.
@@ -39,45 +37,22 @@ impl Programs {
     }
 }
 
-/// Measures, or reads the readings of `--from`, and writes them to `file`.
-pub(super) fn measured<M: Serialize + DeserializeOwned>(
-    args: &Args,
-    file: &str,
-    measure: impl FnOnce() -> anyhow::Result<M>,
-) -> anyhow::Result<M> {
-    let measurement = match &args.from {
-        Some(from) => serde_json::from_slice(&fs::read(from)?)?,
-        None => measure()?,
-    };
-    let mut json = serde_json::to_string_pretty(&measurement)?;
-    json.push('\n');
-    fs::create_dir_all(&args.out)?;
-    fs::write(args.out.join(file), json)?;
-    Ok(measurement)
-}
-
 /// A control plane with our definitions.
 pub(super) struct LargeCluster(ScopedControlPlane);
 
 impl LargeCluster {
     pub(super) fn start() -> anyhow::Result<Self> {
         let plane = ScopedControlPlane::start(Version::Newest)?;
-        let crds = paths::root().join("manifests/crds");
-        command::output(plane.part("kubectl").args(["apply", "-k"]).arg(crds))?;
+        kubernetes::define(&plane)?;
         Ok(Self(plane))
     }
 
     /// Starts the controller.
-    pub(super) fn run(
-        &self,
-        programs: &Programs,
-        flags: &[&str],
-    ) -> anyhow::Result<RunningController> {
+    pub(super) fn run(&self, programs: &Programs, flags: &[&str]) -> anyhow::Result<HostProcess> {
         let mut serving = Command::new(&programs.controller);
         serving.arg("--kubeconfig").arg(self.0.kubeconfig());
         serving.args(["--namespace", "default", "--bind-address", "127.0.0.1:0"]);
-        let serving = serving.args(flags).stderr(Stdio::null()).spawn()?;
-        Ok(RunningController(serving))
+        HostProcess::start(serving.args(flags).stderr(Stdio::null()))
     }
 
     /// Runs a command of the client to its end, and returns its output.
@@ -112,9 +87,6 @@ impl LargeCluster {
     }
 }
 
-/// The controller; killed when dropped.
-pub(super) struct RunningController(Child);
-
 /// What the controller, built with debug information, used since its start.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -136,37 +108,12 @@ impl fmt::Display for ControllerCosts {
     }
 }
 
-impl RunningController {
-    pub(super) fn costs(&self) -> anyhow::Result<ControllerCosts> {
-        Ok(ControllerCosts {
-            controller_peak_kib: self.peak_kib()?,
-            controller_cpu_ms: self.cpu_ms()?,
+impl ControllerCosts {
+    pub(super) fn of(controller: &HostProcess) -> anyhow::Result<Self> {
+        Ok(Self {
+            controller_peak_kib: controller.peak_kib()?,
+            controller_cpu_ms: u64::try_from(controller.cpu_time()?.as_millis())?,
         })
-    }
-
-    /// Reads `VmHWM` of `/proc/PID/status`.
-    fn peak_kib(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
-        peak.context("the controller exited")
-    }
-
-    /// Reads user and system time: fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
-    fn cpu_ms(&self) -> anyhow::Result<u64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
-        let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;
-        Ok(ticks * 10)
-    }
-}
-
-impl Drop for RunningController {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.0.kill());
-        drop(self.0.wait());
     }
 }
 

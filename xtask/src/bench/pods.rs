@@ -6,13 +6,14 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
-use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount, measured};
+use super::large_cluster::{ControllerCosts, LargeCluster, Programs, amount};
+use super::measured::measured;
 use testbed::vm::progress::ProgressLine;
 
 /// The output of the example `large_cluster` of `cluster`, and the costs of the controller and of etcd.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measurement {
+struct PodMeasurement {
     nodes: u64,
     pods: u64,
     /// Seconds in which Pods were replaced.
@@ -33,15 +34,15 @@ struct Measurement {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WatchedCollections {
-    pods: Collection,
-    pod_locators: Collection,
-    pod_maps: Collection,
+    pods: CollectionReadings,
+    pod_locators: CollectionReadings,
+    pod_maps: CollectionReadings,
 }
 
 /// What the client of one collection received.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Collection {
+struct CollectionReadings {
     objects: u64,
     /// Size of all objects as JSON.
     object_bytes: u64,
@@ -65,7 +66,7 @@ pub(super) fn run(args: &Args, nodes: u64, pods: u64) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<Measurement> {
+fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<PodMeasurement> {
     let programs = Programs::build()?;
     let cluster = LargeCluster::start()?;
     let empty = cluster.etcd_bytes()?;
@@ -79,22 +80,22 @@ fn measure(nodes: u64, pods: u64, seconds: u64) -> anyhow::Result<Measurement> {
     ));
     let client = cluster.client(&programs, "churn", &[nodes, pods, seconds])?;
     step.done("");
-    let mut measurement: Measurement =
+    let mut measurement: PodMeasurement =
         serde_json::from_slice(&client).context("the output of the watching client")?;
     measurement.etcd_bytes = [empty, with_pods, cluster.etcd_bytes()?];
-    measurement.controller = controller.costs()?;
+    measurement.controller = ControllerCosts::of(&controller)?;
     drop(controller);
     cluster.end()?;
     Ok(measurement)
 }
 
-fn table(measurement: &Measurement) -> String {
+fn table(measurement: &PodMeasurement) -> String {
     let WatchedCollections {
         pods,
         pod_locators,
         pod_maps,
     } = &measurement.watched;
-    let row = |what: &str, value: &dyn Fn(&Collection) -> String| {
+    let row = |what: &str, value: &dyn Fn(&CollectionReadings) -> String| {
         let values = [pods, pod_locators, pod_maps].map(value);
         format!("| {what} | {} |\n", values.join(" | "))
     };

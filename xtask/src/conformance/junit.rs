@@ -31,7 +31,7 @@ impl Verdict {
 
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct TestOutcome {
+pub(super) struct CaseOutcome {
     pub(super) verdict: Verdict,
     pub(super) seconds: f64,
     /// Why it failed or was skipped.
@@ -39,7 +39,7 @@ pub(super) struct TestOutcome {
 }
 
 /// Results by the names of their tests.
-pub(super) type Outcomes = BTreeMap<String, TestOutcome>;
+pub(super) type Outcomes = BTreeMap<String, CaseOutcome>;
 
 /// A folder with the reports of runs, `PROXY-NUMBER.xml`.
 pub(super) struct Reports {
@@ -106,7 +106,7 @@ fn parse(xml: &str) -> anyhow::Result<Outcomes> {
             case.attribute(name)
                 .with_context(|| format!("a test case without `{name}`"))
         };
-        let outcome = TestOutcome {
+        let outcome = CaseOutcome {
             verdict: Verdict::of(attribute("status")?),
             seconds: attribute("time")?.parse()?,
             reason: reason(case),
@@ -146,8 +146,8 @@ mod tests {
       </testsuite>
   </testsuites>"#;
 
-    fn outcome(verdict: Verdict, seconds: f64, reason: &str) -> TestOutcome {
-        TestOutcome {
+    fn outcome(verdict: Verdict, seconds: f64, reason: &str) -> CaseOutcome {
+        CaseOutcome {
             verdict,
             seconds,
             reason: reason.to_owned(),

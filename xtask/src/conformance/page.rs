@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use testbed::e2e::Suite;
 use testbed::paths;
 
-use super::junit::{Outcomes, Reports, TestOutcome, Verdict};
+use super::junit::{CaseOutcome, Outcomes, Reports, Verdict};
 use super::proxy::Proxy;
 use super::selection::GROUP;
 
@@ -170,7 +170,7 @@ fn total(proxy: Proxy, cells: &Cells) -> String {
     format!("| {} | {passed} | {failed} | {skipped} |\n", proxy.name())
 }
 
-fn cell(outcome: &TestOutcome) -> String {
+fn cell(outcome: &CaseOutcome) -> String {
     let reason = outcome.reason.lines().next().unwrap_or_default();
     let reason: String = escaped(reason).chars().take(REASON).collect();
     match outcome.verdict {
@@ -198,7 +198,7 @@ mod tests {
 
     fn outcomes(all: &[(&str, Verdict, &str)]) -> Outcomes {
         let each = all.iter().map(|(name, verdict, reason)| {
-            let outcome = TestOutcome {
+            let outcome = CaseOutcome {
                 verdict: *verdict,
                 seconds: 12.4,
                 reason: (*reason).to_owned(),

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use super::junit::{TestOutcome, Verdict};
+use super::junit::{CaseOutcome, Verdict};
 
 /// Marks the lines of the program that this command reads.
 const PROGRESS: &str = "conformance: ";
@@ -25,7 +25,7 @@ pub(super) struct TestProcess {
 #[derive(Debug, PartialEq)]
 pub(super) struct EndedTest {
     pub(super) name: String,
-    pub(super) outcome: TestOutcome,
+    pub(super) outcome: CaseOutcome,
 }
 
 /// A test that has ended, as the program prints it.
@@ -69,7 +69,7 @@ impl TestProcess {
 fn ended(line: &[u8]) -> Option<EndedTest> {
     let json = line.strip_prefix(PROGRESS.as_bytes())?;
     let test: PrintedTest = serde_json::from_slice(json).ok()?;
-    let outcome = TestOutcome {
+    let outcome = CaseOutcome {
         verdict: Verdict::of(&test.state),
         seconds: test.seconds,
         reason: test.message.trim().to_owned(),
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_line_of_the_program_is_the_outcome_of_a_test_and_other_lines_are_not() {
         let line = br#"conformance: {"name":"[sig-network] a","state":"panicked","seconds":1.5,"message":"no\n"}"#;
-        let outcome = TestOutcome {
+        let outcome = CaseOutcome {
             verdict: Verdict::Failed,
             seconds: 1.5,
             reason: "no".to_owned(),

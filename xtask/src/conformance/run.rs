@@ -47,7 +47,7 @@ impl Run<'_> {
         self.proxy.replace_dns(lab)?;
         let report = self.reports.next(self.proxy, 0)?;
         let mut balancer = start_load_balancer(&report.with_extension("balancer.log"))?;
-        let result = self.tests(lab, each);
+        let result = self.run_tests(lab, each);
         // It exits with the lab, too.
         drop(balancer.kill());
         balancer.wait()?;
@@ -63,7 +63,7 @@ impl Run<'_> {
         Ok(fs::write(file, log)?)
     }
 
-    fn tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
+    fn run_tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
         self.link_kubectl(lab)?;
         let (parallel, serial) = selection::shares(self.tests, self.procs);
         let together = self.processes(lab, &parallel)?;

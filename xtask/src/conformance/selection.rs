@@ -94,7 +94,7 @@ fn features(name: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::junit::TestOutcome;
+    use super::super::junit::CaseOutcome;
     use super::*;
 
     const ALL: [&str; 6] = [
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_what_has_passed_is_not_run_again() {
-        let outcome = |verdict| TestOutcome {
+        let outcome = |verdict| CaseOutcome {
             verdict,
             seconds: 1.0,
             reason: String::new(),

@@ -87,7 +87,7 @@ fn loaded(text: &str) -> Loaded {
     read_text("cluster.yaml", text.as_bytes(), &Options::default()).unwrap()
 }
 
-fn case(loaded: &Loaded, name: &ObjectName) -> Option<ExplainInput> {
+fn explain_input(loaded: &Loaded, name: &ObjectName) -> Option<ExplainInput> {
     let mut warnings = loaded.warnings.iter();
     ExplainInput::of(&loaded.snapshot, &mut warnings, &Viewpoint::new("n1"), name)
 }
@@ -204,7 +204,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
     while let Some(question) = ends.questions.recv().await {
         let sent = match question {
             Question::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
-            Question::ExplainInput(name, to) => to.send(case(&loaded, &name)).is_ok(),
+            Question::ExplainInput(name, to) => to.send(explain_input(&loaded, &name)).is_ok(),
             Question::Missing(name, to) => {
                 let mut warnings = loaded.warnings.iter();
                 let words = scope::missing(&name, &loaded.ignored, &mut warnings);
@@ -376,7 +376,10 @@ async fn the_agent_explains_the_same_as_explain_with_files() {
         .await
         .unwrap();
     let cart = ObjectName::new("shop", "cart");
-    let offline = case(&loaded(&text), &cart).unwrap().explain().unwrap();
+    let offline = explain_input(&loaded(&text), &cart)
+        .unwrap()
+        .explain()
+        .unwrap();
     assert_eq!(json(&asked), json(&offline));
 
     let [view] = asked.as_slice() else {

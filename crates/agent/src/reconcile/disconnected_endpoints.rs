@@ -80,7 +80,7 @@ fn has_usable(slice: &EndpointSlice, server: SocketAddr, node: &str) -> bool {
     let is_usable = |endpoint: &Endpoint| {
         endpoint.address == server.ip()
             && endpoint.node.as_deref() == Some(node)
-            && (endpoint.ready || (endpoint.serving && endpoint.terminating))
+            && endpoint.is_usable()
     };
     slice
         .ports

@@ -33,7 +33,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.me.now = Some(self.clock.now());
         match question {
             Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
-            Question::ExplainInput(name, reply) => drop(reply.send(self.case(&name))),
+            Question::ExplainInput(name, reply) => drop(reply.send(self.explain_input(&name))),
             Question::Missing(name, reply) => {
                 let (ignored, mut warnings) = (self.index.ignored(), self.index.warnings());
                 drop(reply.send(scope::missing(&name, ignored, &mut warnings)));
@@ -78,7 +78,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         })
     }
 
-    fn case(&self, name: &ObjectName) -> Option<ExplainInput> {
+    fn explain_input(&self, name: &ObjectName) -> Option<ExplainInput> {
         let warnings = self.input_warnings();
         ExplainInput::of(self.index.snapshot(), &mut warnings.iter(), &self.me, name)
     }
@@ -256,8 +256,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// What the explanation of a Service of the namespace `t` needs.
-    pub(super) fn case_of(&self, name: &str) -> ExplainInput {
-        self.case(&ObjectName::new("t", name)).unwrap()
+    pub(super) fn explain_input_of(&self, name: &str) -> ExplainInput {
+        self.explain_input(&ObjectName::new("t", name)).unwrap()
     }
 
     /// The Services that the overview has.

@@ -3,6 +3,7 @@
 use agent_api::scope::Scope;
 use topology_core::model::{ObjectName, Service};
 
+use super::missing_port::{missing_port, port_text};
 use crate::args::{ExplainArgs, TextFormat};
 use crate::dns_answers::DnsCluster;
 use crate::dns_answers::view::ExplainedAnswersView;
@@ -65,21 +66,8 @@ fn find<'p>(
     let fits = |(name, number): &&(&str, u16)| *name == wanted || number.to_string() == wanted;
     let found = ports.iter().find(fits);
     found.map(|(name, _)| *name).ok_or_else(|| {
-        let names: Vec<String> = ports.iter().map(shown).collect();
-        let names = if names.is_empty() {
-            "no port".to_owned()
-        } else {
-            names.join(", ")
-        };
-        Failure::input(format_args!(
-            "Service {service} has no port {wanted}; it has {names}"
-        ))
+        let ports = ports.iter();
+        let ports = ports.map(|(name, number)| port_text(name, Some(*number)));
+        missing_port(service, wanted, &ports.collect::<Vec<_>>(), "no port")
     })
-}
-
-fn shown((name, number): &(&str, u16)) -> String {
-    match *name {
-        "" => number.to_string(),
-        name => format!("{name} ({number})"),
-    }
 }

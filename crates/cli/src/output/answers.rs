@@ -6,6 +6,7 @@ use agent_api::numbers::{many, short_percent};
 
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::answered;
+use super::shortened::shortened;
 use super::stages::{levels, section, stage_lines, what_if, who};
 use super::wrap::wrap;
 use crate::dns_answers::view::{
@@ -104,17 +105,7 @@ fn level_name(level: &AnswerLevelView) -> &str {
 }
 
 fn addresses(level: &AnswerLevelView) -> Cell {
-    let named: Vec<&str> = level
-        .addresses
-        .iter()
-        .take(NAMED)
-        .map(String::as_str)
-        .collect();
-    let more = match level.addresses.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Cell::from(format!("{}{more}", named.join(", ")))
+    Cell::from(shortened(&level.addresses, NAMED))
 }
 
 /// Rows below a heading; the text behind them is wrapped.

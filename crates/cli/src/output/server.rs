@@ -10,6 +10,7 @@ use agent_api::view::{ConnectionsView, ExcludedView, RealServerView, ServerView}
 use super::bar::bar;
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::plain::Plain;
+use super::shortened::shortened;
 use super::time::{brief, length};
 use super::wrap::wrap;
 
@@ -210,19 +211,9 @@ fn title(server: &ServerView) -> String {
 /// `outside clients of 192.0.2.1:80 (firewall mark 0x20001235)`; `None` for a virtual server with an address.
 fn outside(server: &ServerView) -> Option<String> {
     let mark = server.fwmark?;
-    let named: Vec<&str> = server
-        .frontends
-        .iter()
-        .take(NAMED)
-        .map(String::as_str)
-        .collect();
-    let more = match server.frontends.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let frontends = shortened(&server.frontends, NAMED);
     Some(format!(
-        "outside clients of {}{more} (firewall mark {mark:#x})",
-        named.join(", ")
+        "outside clients of {frontends} (firewall mark {mark:#x})"
     ))
 }
 

@@ -172,20 +172,24 @@ fn an_address_in_use_exits_with_1() {
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = &*used.local_addr().unwrap().to_string();
     let cluster = ["--cluster", path, "--node", "n1", "--listen"];
-    for (options, purpose) in [
-        (&[address][..], "TCP"),
+    for (options, purpose, option) in [
+        (&[address][..], "TCP", "--listen"),
         (
             &["127.0.0.1:0", "--metrics-bind-address", address],
             "metrics",
+            "--metrics-bind-address",
         ),
         (
             &["127.0.0.1:0", "--healthz-bind-address", address],
             "health",
+            "--healthz-bind-address",
         ),
     ] {
         let (code, errors) = run(&[&cluster[..], options].concat());
         assert_eq!(code, Some(1), "{errors}");
         let message = format!("cannot listen on {address} ({purpose}): ");
-        assert!(errors.contains(&message), "{errors}");
+        let remedy = format!("free the port, or choose another address with {option}");
+        let parts = [&message, &remedy];
+        assert!(parts.iter().all(|part| errors.contains(*part)), "{errors}");
     }
 }

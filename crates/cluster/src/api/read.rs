@@ -12,9 +12,7 @@ use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
 use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
-use kube_io::Connection;
-use kube_io::{Access, AccessError, Address};
-use kube_io::{ApiError, Fault};
+use kube_io::{Access, AccessError, Address, ApiError, Connection, Fault};
 
 /// How often the state of the resources is checked while no batch comes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

@@ -29,8 +29,7 @@ use std::thread;
 use tokio::sync::mpsc;
 
 use crate::source::Watch;
-use kube_io::Connection;
-use kube_io::{Access, AccessError};
+use kube_io::{Access, AccessError, Connection};
 
 pub use node_source::topology_map::MapGap;
 pub use options::{ClientNodes, NodeSource, Relists, WatchOptions};

@@ -85,7 +85,7 @@ pub(super) async fn follow(
 pub(super) fn resource(scope: &Followed, write_hints: bool) -> Resource {
     let collection = scope.collection;
     let path = match &scope.namespace {
-        None => collection.all(),
+        None => collection.list_path(),
         // Once for each namespace of the command line.
         Some(namespace) => collection.path(namespace, "").leak(),
     };

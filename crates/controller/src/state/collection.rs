@@ -85,7 +85,8 @@ impl Collection {
         }
     }
 
-    pub const fn all(self) -> &'static str {
+    /// The path of all objects.
+    pub const fn list_path(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes",
             Self::ClusterPolicies => "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",

@@ -5,27 +5,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec,
-    NODES_PER_SHARD, VERSION, map_node_fault,
+    MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec, NODES_PER_SHARD,
+    map_node_fault,
 };
 use serde_json::{Map, json};
 
 use super::collection::Collection;
 use super::nodes::NodeInfo;
 use super::observed::Observed;
-use super::value::{list, put, text};
-use super::write::{Name, Write, WriteKind};
+use super::value::{list, text};
+use super::whole_object::write_whole;
+use super::write::{Name, Write};
 
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct MapPlan {
     pub(super) writes: Vec<Write>,
     /// Nodes that the API server would refuse, and why. They would block the write of their shard.
     pub(super) left_out: BTreeMap<String, String>,
 }
 
 /// Plans the shards with the labels `keys`.
-pub(super) fn plan(state: &Observed, keys: &[String]) -> Plan {
-    let mut plan = Plan::default();
+pub(super) fn plan(state: &Observed, keys: &[String]) -> MapPlan {
+    let mut plan = MapPlan::default();
     for (number, nodes) in shards(state).iter().enumerate() {
         let write = write(state, number, keys, nodes, &mut plan.left_out);
         plan.writes.extend(write);
@@ -83,10 +84,10 @@ fn write(
     let accepted = before.and_then(|before| before.pointer("/spec/nodes"));
     let mut entries: BTreeMap<String, MapNode> = BTreeMap::new();
     for node in nodes {
-        let Some(place) = state.nodes.get(*node) else {
+        let Some(info) = state.nodes.get(*node) else {
             continue;
         };
-        let entry = entry(place, keys);
+        let entry = entry(info, keys);
         let is_accepted = accepted.and_then(|nodes| nodes.get(*node)) == Some(&json!(entry));
         // Entries that the API server has accepted need no check.
         let fault = if is_accepted {
@@ -107,44 +108,30 @@ fn write(
     if before.and_then(|before| before.get("spec")) == Some(&spec) {
         return None;
     }
-    let mut metadata = json!({ "name": name.1 });
-    let kind = before.map_or(WriteKind::Create, |before| {
-        let version = text(before, "/metadata/resourceVersion");
-        put(&mut metadata, "resourceVersion", version);
-        WriteKind::Replace
-    });
-    let body = json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": Collection::Maps.kind(),
-        "metadata": metadata,
-        "spec": spec,
-    });
+    let version = before.map(|before| text(before, "/metadata/resourceVersion"));
     let was_in_map = |key: &String| {
         let keys = before.map(|before| list(before, "/spec/keys"));
         keys.is_some_and(|keys| keys.iter().any(|known| known == key))
     };
     Some(Write {
-        collection: Collection::Maps,
-        name,
-        kind,
-        body,
         is_transition: !keys.iter().all(was_in_map),
+        ..write_whole(Collection::Maps, &name, spec, version)
     })
 }
 
-fn entry(place: &NodeInfo, keys: &[String]) -> MapNode {
-    let label = |key: &String| place.labels.get(key).map(|value| &**value);
+fn entry(info: &NodeInfo, keys: &[String]) -> MapNode {
+    let label = |key: &String| info.labels.get(key).map(|value| &**value);
     let value = |key: &String| label(key).unwrap_or_default().to_owned();
     let empty = keys.iter().filter(|key| label(key) == Some(""));
-    let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
-    let pod_cidrs = place.pod_cidrs.iter().take(MAX_NODE_POD_CIDRS);
+    let addresses = info.addresses.iter().take(MAX_NODE_ADDRESSES);
+    let pod_cidrs = info.pod_cidrs.iter().take(MAX_NODE_POD_CIDRS);
     MapNode {
         v: keys.iter().map(value).collect(),
         empty_labels: empty.cloned().collect(),
         ips: addresses.map(ToString::to_string).collect(),
         pod_cidrs: pod_cidrs.map(ToString::to_string).collect(),
         // A kubelet may report any number.
-        cpu_milli: place.cpu_milli.min(MAX_NODE_CPU_MILLI),
-        ready: place.ready,
+        cpu_milli: info.cpu_milli.min(MAX_NODE_CPU_MILLI),
+        ready: info.ready,
     }
 }

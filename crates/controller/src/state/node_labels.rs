@@ -16,13 +16,13 @@ use super::write::Name;
 
 /// The labels of Nodes; a label with an empty value counts as missing.
 #[derive(Debug, Default)]
-pub(super) struct NodeLabels {
+pub(super) struct LabelCounts {
     count: BTreeMap<Arc<str>, usize>,
     /// The most similar label, for each label that a policy uses and no Node has.
     pub(super) meant: HashMap<String, Option<String>>,
 }
 
-impl NodeLabels {
+impl LabelCounts {
     /// Replaces the labels `old` of a Node by `new`.
     pub(super) fn replace(&mut self, old: Option<&Labels>, new: Option<&Labels>) {
         let mut is_changed = false;

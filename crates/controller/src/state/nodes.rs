@@ -20,6 +20,19 @@ pub struct NodeInfo {
 }
 
 impl NodeInfo {
+    /// Reads a Node with the code of the agents.
+    pub(super) fn of(object: &Value) -> Self {
+        let read = read(object, None);
+        let node = read.as_ref().and_then(|read| read.snapshot.nodes().next());
+        node.map_or_else(Self::default, |node| Self {
+            labels: node.labels.clone(),
+            addresses: node.addresses.clone(),
+            pod_cidrs: node.pod_cidrs.clone(),
+            cpu_milli: node.cpu_milli,
+            ready: node.ready,
+        })
+    }
+
     pub(super) const fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -32,17 +45,4 @@ impl NodeInfo {
             ..Node::new(name)
         }
     }
-}
-
-/// Reads a Node with the code of the agents.
-pub(super) fn place(object: &Value) -> NodeInfo {
-    let read = read(object, None);
-    let node = read.as_ref().and_then(|read| read.snapshot.nodes().next());
-    node.map_or_else(NodeInfo::default, |node| NodeInfo {
-        labels: node.labels.clone(),
-        addresses: node.addresses.clone(),
-        pod_cidrs: node.pod_cidrs.clone(),
-        cpu_milli: node.cpu_milli,
-        ready: node.ready,
-    })
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::annotation_labels::AnnotationLabels;
 use super::collection::Collection;
-use super::node_labels::NodeLabels;
+use super::node_labels::LabelCounts;
 use super::nodes::NodeInfo;
 use super::report::Reports;
 use super::selected_nodes::SelectedNodes;
@@ -20,7 +20,7 @@ pub(super) struct Observed {
     pub(super) extra_keys: BTreeSet<String>,
     pub(super) annotations: AnnotationLabels,
     pub(super) nodes: BTreeMap<String, NodeInfo>,
-    pub(super) labels: NodeLabels,
+    pub(super) labels: LabelCounts,
     pub(super) objects: BTreeMap<(Collection, Name), Value>,
     pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
     /// The generation of each policy, and when it was first read, in milliseconds since 1970.

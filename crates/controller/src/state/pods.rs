@@ -11,18 +11,20 @@ mod tests;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::net::IpAddr;
 
-use crd::{GROUP, MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec, VERSION};
+use crd::{MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec};
 use serde_json::{Value, json};
 
 use super::collection::Collection;
 use super::observed::Observed;
 use super::value;
+use super::whole_object::write_whole;
 use super::write::{Name, Write, WriteKind};
 use planned::Planned;
 use pod::PodInfo;
-use queue::Queue;
+use queue::NameQueue;
 use written::WrittenObject;
 
 /// The limit of writes of each kind in one plan.
@@ -31,14 +33,14 @@ const MOST_WRITES: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct PodLocations {
     pods: BTreeMap<Name, PodInfo>,
-    of_node: BTreeMap<String, BTreeSet<Name>>,
+    of_node: HashMap<String, BTreeSet<Name>>,
     /// The Pods that report each address. More than one, while an address is used again.
     of_address: HashMap<IpAddr, BTreeSet<Name>>,
     maps: BTreeMap<Name, WrittenObject>,
     locators: BTreeMap<Name, WrittenObject>,
     /// The names of PodMaps that may differ from the desired ones.
-    changed_maps: Queue,
-    changed_locators: Queue,
+    changed_maps: NameQueue,
+    changed_locators: NameQueue,
     /// The labels in the locators.
     keys: Vec<String>,
 }
@@ -87,7 +89,7 @@ impl PodLocations {
     fn written_mut(
         &mut self,
         collection: Collection,
-    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut Queue)> {
+    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut NameQueue)> {
         if collection == Collection::PodMaps {
             Some((&mut self.maps, &mut self.changed_maps))
         } else if collection == Collection::PodLocators {
@@ -115,12 +117,7 @@ impl PodLocations {
             remove_from(&mut self.of_node, &old.node, &name);
             self.changed_maps.push(map_name(&old.node));
             for address in &old.addresses {
-                if let Some(names) = self.of_address.get_mut(address) {
-                    names.remove(&name);
-                    if names.is_empty() {
-                        self.of_address.remove(address);
-                    }
-                }
+                remove_from(&mut self.of_address, address, &name);
             }
         }
         if let Some(new) = &pod {
@@ -244,7 +241,8 @@ fn map_name(node: &str) -> Name {
     (String::new(), node.to_owned())
 }
 
-fn remove_from(sets: &mut BTreeMap<String, BTreeSet<Name>>, key: &str, name: &Name) {
+/// Removes a name from the set of `key`; an empty set is removed, too.
+fn remove_from<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
     if let Some(names) = sets.get_mut(key) {
         names.remove(name);
         if names.is_empty() {
@@ -261,39 +259,22 @@ fn write(
     owner: Option<&PodInfo>,
     written: Option<&WrittenObject>,
 ) -> Option<Write> {
-    let of_kind = |kind, body| Write {
-        collection,
-        name: name.clone(),
-        kind,
-        body,
-        is_transition: false,
-    };
     let Some(spec) = spec else {
-        return written.map(|_| of_kind(WriteKind::Delete, Value::Null));
+        return written.map(|_| Write {
+            collection,
+            name: name.clone(),
+            kind: WriteKind::Delete,
+            body: Value::Null,
+            is_transition: false,
+        });
     };
-    let mut metadata = json!({ "name": name.1 });
-    if !name.0.is_empty() {
-        value::put(&mut metadata, "namespace", &*name.0);
-    }
-    if let Some(owner) = owner {
+    let version = written.map(|written| written.resource_version.as_str());
+    let mut write = write_whole(collection, name, spec, version);
+    if let (Some(owner), Some(metadata)) = (owner, write.body.get_mut("metadata")) {
         let reference =
             json!({"apiVersion": "v1", "kind": "Pod", "name": name.1, "uid": owner.uid});
-        value::put(&mut metadata, "ownerReferences", vec![reference]);
+        value::put(metadata, "ownerReferences", vec![reference]);
     }
-    let mut body = json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": collection.kind(),
-        "metadata": metadata,
-        "spec": spec,
-    });
-    let Some(written) = written else {
-        return Some(of_kind(WriteKind::Create, body));
-    };
-    if written.has_content_of(&body) {
-        return None;
-    }
-    if let Some(metadata) = body.get_mut("metadata") {
-        value::put(metadata, "resourceVersion", &*written.resource_version);
-    }
-    Some(of_kind(WriteKind::Replace, body))
+    let is_as_desired = written.is_some_and(|written| written.has_content_of(&write.body));
+    (!is_as_desired).then_some(write)
 }

@@ -124,8 +124,8 @@ impl InForce {
             is_settled: is_late || was_programmed(object, generation),
         };
         for (node, report) in state.reports.of_policy(id) {
-            let place = state.nodes.get(node);
-            if place.is_some_and(|place| selector.is_empty() || selector.matches(&place.labels)) {
+            let info = state.nodes.get(node);
+            if info.is_some_and(|info| selector.matches(&info.labels)) {
                 force.naming += 1;
                 force.current += usize::from(report.generation == generation);
                 force.services = force.services.max(report.services);

@@ -43,8 +43,8 @@ impl SelectedNodes {
 impl NodeCount {
     fn of(nodes: &BTreeMap<String, NodeInfo>, reports: &Reports, selector: &Selector) -> Self {
         let mut count = Self::default();
-        for (node, place) in nodes {
-            if selector.is_empty() || selector.matches(&place.labels) {
+        for (node, info) in nodes {
+            if selector.matches(&info.labels) {
                 count.all += 1;
                 count.reporting += usize::from(reports.has(node));
             }

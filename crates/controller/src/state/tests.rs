@@ -496,13 +496,13 @@ fn a_node_that_the_api_server_would_refuse_is_left_out_of_the_map() {
     let mut state = State::default();
     state.apply(Collection::Nodes, node("n1", "a", true));
     // A later API server may accept such a label.
-    let place = NodeInfo {
+    let info = NodeInfo {
         labels: [("topology.kubernetes.io/zone".into(), "not a value".into())]
             .into_iter()
             .collect(),
         ..NodeInfo::default()
     };
-    state.observed.nodes.insert("invalid".to_owned(), place);
+    state.observed.nodes.insert("invalid".to_owned(), info);
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     let nodes = state.observed.objects[&key]["spec"]["nodes"]

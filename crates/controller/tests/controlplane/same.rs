@@ -89,7 +89,9 @@ spec:
         fn map(&self) {
             let mut state = State::default();
             for collection in Collection::ALWAYS {
-                let listed = self.ask("a list", &async |api| api.list(collection.all()).await);
+                let listed = self.ask("a list", &async |api| {
+                    api.list(collection.list_path()).await
+                });
                 for object in listed["items"].as_array().unwrap() {
                     state.apply(collection, object.clone());
                 }

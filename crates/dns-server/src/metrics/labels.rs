@@ -142,14 +142,9 @@ pub(super) struct LimitLabel {
 
 impl LimitLabel {
     pub(super) fn all() -> [Self; 2] {
-        ["client", "total"].map(|reason| Self { reason })
-    }
-
-    pub(super) fn position(limit: LimitReached) -> usize {
-        match limit {
-            LimitReached::Client => 0,
-            LimitReached::Total => 1,
-        }
+        LimitReached::ALL.map(|limit| Self {
+            reason: limit.as_str(),
+        })
     }
 }
 
@@ -189,9 +184,9 @@ impl UpstreamFailureLabels {
     pub(super) fn all(upstreams: &[SocketAddr]) -> Vec<Self> {
         let of_upstream = |upstream: &SocketAddr| {
             let to = upstream.to_string();
-            ["unreachable", "timeout"].map(|reason| Self {
+            UpstreamFailure::ALL.map(|failure| Self {
                 to: to.clone(),
-                reason,
+                reason: failure.as_str(),
             })
         };
         upstreams.iter().flat_map(of_upstream).collect()
@@ -199,11 +194,7 @@ impl UpstreamFailureLabels {
 
     /// The position for the upstream server at `upstream` of the list.
     pub(super) fn position(upstream: usize, failure: UpstreamFailure) -> usize {
-        let reason = match failure {
-            UpstreamFailure::Unreachable => 0,
-            UpstreamFailure::Timeout => 1,
-        };
-        upstream * 2 + reason
+        upstream * UpstreamFailure::ALL.len() + failure as usize
     }
 }
 

@@ -79,12 +79,6 @@ impl<O: DecodedObject> Driver<O> {
         self.list_watch.is_listed()
     }
 
-    /// Whether a stream is open. The next step then reads from it. Dropping the future of that step
-    /// loses no event.
-    pub fn is_streaming(&self) -> bool {
-        self.stream.is_some() && self.error.is_none()
-    }
-
     /// Does what is due: waits, sends the next request, or reads the next part of the open stream.
     pub async fn step(
         &mut self,

@@ -55,6 +55,18 @@ pub struct Endpoint {
     pub hints: Option<Box<Hints>>,
 }
 
+impl Endpoint {
+    /// Whether it terminates but still serves.
+    pub const fn serves_terminating(&self) -> bool {
+        self.serving && self.terminating
+    }
+
+    /// Whether its conditions allow traffic, at least as a last resort.
+    pub const fn is_usable(&self) -> bool {
+        self.ready || self.serves_terminating()
+    }
+}
+
 /// `hints` of an endpoint (KEP-2433, KEP-3015).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hints {

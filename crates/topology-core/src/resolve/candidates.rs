@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use super::categorize;
 use super::port_view::PortView;
 use super::reason::Reason;
 use super::targets::PortTarget;
@@ -74,8 +73,7 @@ impl<'a> Candidate<'a> {
     fn new(view: &PortView<'a>, endpoint: &'a Endpoint, port: u16) -> Self {
         let name = endpoint.node.as_ref();
         let local = name.is_some_and(|name| **name == *view.me.node);
-        let disconnected =
-            local && categorize::is_usable(endpoint) && is_disconnected(view, endpoint, port);
+        let disconnected = local && endpoint.is_usable() && is_disconnected(view, endpoint, port);
         let reason = match unusable(endpoint.address, view.family()) {
             Some(_) => Reason::BadAddress,
             None if disconnected => Reason::Disconnected,
@@ -110,12 +108,12 @@ impl<'a> Candidate<'a> {
 
     /// Whether it terminates but still serves.
     pub(super) fn serves_terminating(&self) -> bool {
-        categorize::serves_terminating(self.endpoint) && !self.disconnected
+        self.endpoint.serves_terminating() && !self.disconnected
     }
 
     /// Whether it could serve, at least as a last resort.
     pub(super) fn is_usable(&self) -> bool {
-        categorize::is_usable(self.endpoint) && !self.disconnected
+        self.endpoint.is_usable() && !self.disconnected
     }
 
     /// Whether kube-proxy's rules consider it.

@@ -89,28 +89,19 @@ pub fn categorize(
     let ready_near = |endpoint: &Endpoint| endpoint.ready && is_near(endpoint, topology, place);
     let local = |endpoint: &Endpoint| endpoint.node.as_deref() == Some(place.node);
     Categories {
-        cluster: uses_cluster.then(|| first_list(endpoints, [&ready_near, &serves_terminating])),
+        cluster: uses_cluster
+            .then(|| first_list(endpoints, [&ready_near, &Endpoint::serves_terminating])),
         local: uses_local.then(|| {
             first_list(
                 endpoints,
                 [&|endpoint| endpoint.ready && local(endpoint), &|endpoint| {
-                    serves_terminating(endpoint) && local(endpoint)
+                    endpoint.serves_terminating() && local(endpoint)
                 }],
             )
         }),
-        has_any: endpoints.iter().any(|endpoint| is_usable(endpoint)),
+        has_any: endpoints.iter().any(|endpoint| endpoint.is_usable()),
         topology,
     }
-}
-
-/// Whether `endpoint` could serve, at least as a last resort.
-pub(super) fn is_usable(endpoint: &Endpoint) -> bool {
-    endpoint.ready || serves_terminating(endpoint)
-}
-
-/// Whether `endpoint` terminates but still serves.
-pub(super) fn serves_terminating(endpoint: &Endpoint) -> bool {
-    endpoint.serving && endpoint.terminating
 }
 
 fn first_list(endpoints: &[&Endpoint], rules: [&dyn Fn(&Endpoint) -> bool; 2]) -> Vec<usize> {

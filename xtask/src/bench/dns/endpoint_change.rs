@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure};
 
 use super::message::{self, connected_to};
-use super::name_server::NameServer;
+use super::name_server::RunningNameServer;
 
 /// How long an answer may take that should take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ impl EndpointChanges {
     }
 
     /// Gives the endpoint another address; returns the seconds from the request to the first answer of each server.
-    pub(super) fn change(&mut self, servers: &[NameServer]) -> anyhow::Result<Vec<f64>> {
+    pub(super) fn change(&mut self, servers: &[RunningNameServer]) -> anyhow::Result<Vec<f64>> {
         self.count = self.count.wrapping_add(1);
         let address = Ipv4Addr::new(10, 127, 0, self.count);
         let sockets = servers

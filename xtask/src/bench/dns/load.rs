@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 
 use super::message::{Head, connected_to, question};
-use super::name_server::NameServer;
-use super::query::Query;
+use super::name_server::RunningNameServer;
+use super::query::QueryKind;
 use super::readings::{LoadReading, LoadReadings};
 
 /// How long one load lasts.
@@ -20,8 +20,8 @@ const MANY: u16 = 64;
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) fn measure(
-    server: &NameServer,
-    query: Query,
+    server: &RunningNameServer,
+    query: QueryKind,
     services: u32,
 ) -> anyhow::Result<LoadReadings> {
     Ok(LoadReadings {
@@ -33,8 +33,8 @@ pub(super) fn measure(
 
 /// Keeps `at_a_time` queries waiting.
 fn load(
-    server: &NameServer,
-    query: Query,
+    server: &RunningNameServer,
+    query: QueryKind,
     services: u32,
     at_a_time: u16,
 ) -> anyhow::Result<LoadReading> {

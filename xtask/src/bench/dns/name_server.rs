@@ -3,31 +3,29 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
 use super::message::{self, connected_to};
+use crate::bench::host_process::HostProcess;
 use testbed::paths;
 use testbed::vm::progress::ProgressLine;
 
 /// How long a server may take to its first answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The kernel counts CPU time in hundredths of a second for programs.
-const TICKS: f64 = 100.0;
-
-/// A running server; killed when dropped.
-pub(super) struct NameServer {
+/// A server, which ends when this is dropped.
+pub(super) struct RunningNameServer {
     pub(super) name: &'static str,
     pub(super) address: SocketAddr,
     /// Seconds from the start of the process to the first answer.
     pub(super) start: f64,
-    child: Child,
+    process: HostProcess,
 }
 
-impl NameServer {
+impl RunningNameServer {
     pub(super) fn ipvs_topo(program: &Path, kubeconfig: &Path) -> anyhow::Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(program);
@@ -61,55 +59,36 @@ impl NameServer {
     ) -> anyhow::Result<Self> {
         let step = ProgressLine::begin(format!("starting {name}"));
         let begin = Instant::now();
-        let child = command
+        command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
-        let mut server = Self {
-            name,
-            address,
-            start: 0.0,
-            child,
-        };
+            .stderr(Stdio::null());
+        let mut process = HostProcess::start(command)?;
         let socket = connected_to(address, Duration::from_millis(100))?;
         // Until a server has read the cluster, it refuses to answer.
         while message::answer(&socket, message::CHANGING_NAME).is_none() {
             ensure!(begin.elapsed() < PATIENCE, "{name} does not answer");
-            let exited = server.child.try_wait()?;
+            let exited = process.exited()?;
             ensure!(exited.is_none(), "{name} has exited: {exited:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
-        server.start = begin.elapsed().as_secs_f64();
+        let start = begin.elapsed().as_secs_f64();
         step.done("");
-        Ok(server)
+        Ok(Self {
+            name,
+            address,
+            start,
+            process,
+        })
     }
 
     pub(super) fn resident_kib(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let resident = resident.and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok());
-        resident.context("no VmRSS")
+        self.process.resident_kib()
     }
 
     /// CPU seconds since the start.
     pub(super) fn cpu(&self) -> anyhow::Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name of the program may contain spaces.
-        let fields = stat.rsplit_once(')').context("no name in stat")?.1;
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let of = |at: usize| fields.get(at).and_then(|text| text.parse::<u32>().ok());
-        let (user, system) = of(11).zip(of(12)).context("no CPU time in stat")?;
-        Ok(f64::from(user + system) / TICKS)
-    }
-}
-
-impl Drop for NameServer {
-    fn drop(&mut self) {
-        // It may have exited already.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        Ok(self.process.cpu_time()?.as_secs_f64())
     }
 }
 

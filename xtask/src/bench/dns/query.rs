@@ -7,14 +7,14 @@ use crate::bench::kubernetes::ENDPOINTS;
 /// The kinds of queries. All are for A records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Query {
+pub(super) enum QueryKind {
     ClusterIp,
     Headless,
     /// A name with a search domain, which pods ask for first.
     NoSuchName,
 }
 
-impl Query {
+impl QueryKind {
     pub(super) const ALL: [Self; 3] = [Self::ClusterIp, Self::Headless, Self::NoSuchName];
 
     /// The name to ask for.
@@ -42,8 +42,14 @@ mod tests {
 
     #[test]
     fn queries_are_for_services_of_their_kind() {
-        assert_eq!(Query::ClusterIp.name(7), "s-00007.bench.svc.cluster.local");
-        assert_eq!(Query::Headless.name(6), "h-00006.bench.svc.cluster.local");
-        assert!(Query::NoSuchName.is_answer(3, 0) && !Query::Headless.is_answer(0, 9));
+        assert_eq!(
+            QueryKind::ClusterIp.name(7),
+            "s-00007.bench.svc.cluster.local"
+        );
+        assert_eq!(
+            QueryKind::Headless.name(6),
+            "h-00006.bench.svc.cluster.local"
+        );
+        assert!(QueryKind::NoSuchName.is_answer(3, 0) && !QueryKind::Headless.is_answer(0, 9));
     }
 }

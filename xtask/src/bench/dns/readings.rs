@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::name_server::NameServer;
-use super::query::Query;
+use super::name_server::RunningNameServer;
+use super::query::QueryKind;
 
 /// The readings of both servers at each size.
 #[derive(Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) struct NameServerReadings {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LoadReadings {
-    pub(super) query: Query,
+    pub(super) query: QueryKind,
     /// With many queries at a time.
     pub(super) many: LoadReading,
     /// With one query at a time.
@@ -56,7 +56,7 @@ pub(super) struct LoadReading {
 }
 
 impl NameServerReadings {
-    pub(super) fn of(server: &NameServer, services: u32) -> Self {
+    pub(super) fn of(server: &RunningNameServer, services: u32) -> Self {
         Self {
             name: server.name.to_owned(),
             services,

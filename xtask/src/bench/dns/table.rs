@@ -1,7 +1,8 @@
 //! Compares the readings of the servers, and those of ours with the target.
 
-use super::query::Query;
+use super::query::QueryKind;
 use super::readings::{DnsComparison, LoadReadings, NameServerReadings};
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
 
@@ -49,7 +50,7 @@ pub(super) fn table(comparison: &DnsComparison) -> String {
             }
             rows.push(cells);
         };
-        for query in Query::ALL {
+        for query in QueryKind::ALL {
             for (figure, unit, value) in LOADS {
                 add(format!("{}: {figure}", words(query)), unit, &|readings| {
                     of_query(readings, query, value)
@@ -76,7 +77,7 @@ pub(super) fn missed(comparison: &DnsComparison) -> Vec<String> {
         .iter()
         .filter(|readings| readings.name == OURS);
     let costs = ours.flat_map(|readings| {
-        Query::ALL.map(|query| {
+        QueryKind::ALL.map(|query| {
             let cpu = of_query(readings, query, |load| load.many.cpu_per_query());
             (readings.services, query, cpu)
         })
@@ -94,23 +95,21 @@ pub(super) fn missed(comparison: &DnsComparison) -> Vec<String> {
         .collect()
 }
 
-fn words(query: Query) -> &'static str {
+fn words(query: QueryKind) -> &'static str {
     match query {
-        Query::ClusterIp => "cluster IP",
-        Query::Headless => "headless",
-        Query::NoSuchName => "no such name",
+        QueryKind::ClusterIp => "cluster IP",
+        QueryKind::Headless => "headless",
+        QueryKind::NoSuchName => "no such name",
     }
 }
 
-fn of_query(readings: &NameServerReadings, query: Query, value: fn(&LoadReadings) -> f64) -> f64 {
+fn of_query(
+    readings: &NameServerReadings,
+    query: QueryKind,
+    value: fn(&LoadReadings) -> f64,
+) -> f64 {
     let loads = readings.loads.iter().filter(|load| load.query == query);
     median(loads.map(value))
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kibibytes far below 2^52")]
@@ -137,7 +136,7 @@ mod tests {
             p99: 90.0 * factor,
             lost: 0,
         };
-        let loads = Query::ALL.map(|query| LoadReadings {
+        let loads = QueryKind::ALL.map(|query| LoadReadings {
             query,
             many: reading,
             single: reading,

@@ -1,8 +1,9 @@
 //! Compares the readings with those of the agent, and with targets.
 
 use guest_wire::ServiceType;
-use guest_wire::report::{Churn, ProxyChange, ProxyReport};
+use guest_wire::report::{Churn, ProxyReport};
 
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 use crate::thousands::thousands;
 
@@ -21,6 +22,8 @@ const TARGET_SIZE: u32 = 10_000;
 pub(super) struct Row {
     pub(super) name: &'static str,
     unit: &'static str,
+    /// The least ratio of the values of the baselines to the agent's.
+    wanted: [f64; 2],
     pub(super) value: fn(&ProxyReport) -> f64,
 }
 
@@ -28,36 +31,43 @@ pub(super) const ROWS: [Row; 7] = [
     Row {
         name: "start to all programmed",
         unit: "s",
+        wanted: [20.0, 1.0],
         value: |proxy| proxy.start,
     },
     Row {
         name: "one endpoint, API write to traffic",
         unit: "s",
-        value: |proxy| median(&proxy.changes, |change| change.seconds),
+        wanted: [1.0; 2],
+        value: |proxy| median(proxy.changes.iter().map(|change| change.seconds)),
     },
     Row {
         name: "CPU for it",
         unit: "s",
-        value: |proxy| median(&proxy.changes, |change| change.cpu),
+        wanted: [2_000.0; 2],
+        value: |proxy| median(proxy.changes.iter().map(|change| change.cpu)),
     },
     Row {
         name: "restart",
         unit: "s",
+        wanted: [1.0; 2],
         value: |proxy| proxy.restart,
     },
     Row {
         name: "resident memory",
         unit: "MB",
+        wanted: [4.0; 2],
         value: |proxy| as_float(proxy.memory.resident_kib) * 1.024e-3,
     },
     Row {
         name: "requests until it rests",
         unit: "",
+        wanted: [1.0; 2],
         value: |proxy| proxy.requests,
     },
     Row {
         name: "bytes until it rests",
         unit: "MB",
+        wanted: [1.0; 2],
         value: |proxy| as_float(proxy.bytes) * 1e-6,
     },
 ];
@@ -144,7 +154,7 @@ pub(super) fn missed(readings: &[ProxyReport]) -> Vec<String> {
     {
         for row in &ROWS {
             let ratio = (row.value)(proxy) / (row.value)(ours);
-            let wanted = row.wanted(&proxy.name);
+            let wanted = row.wanted_of(&proxy.name);
             let reached = ratio >= wanted;
             if !reached {
                 missed.push(format!(
@@ -207,14 +217,11 @@ impl Row {
             .to_owned()
     }
 
-    /// Returns the least ratio of a proxy's value to the agent's.
-    fn wanted(&self, proxy: &str) -> f64 {
-        match self.name {
-            "start to all programmed" if proxy == "kube-proxy ipvs" => 20.0,
-            "CPU for it" => 2_000.0,
-            "resident memory" => 4.0,
-            _ => 1.0,
-        }
+    /// Returns the least ratio of the value of this baseline to the agent's.
+    fn wanted_of(&self, baseline: &str) -> f64 {
+        let mut wanted = BASELINES.into_iter().zip(self.wanted);
+        let found = wanted.find(|(name, _)| *name == baseline);
+        found.map_or(1.0, |(_, wanted)| wanted)
     }
 }
 
@@ -228,12 +235,6 @@ pub(super) fn find<'a>(
         .find(|proxy| proxy.name == name && proxy.services == services)
 }
 
-fn median(changes: &[ProxyChange], value: fn(&ProxyChange) -> f64) -> f64 {
-    let mut values: Vec<f64> = changes.iter().map(value).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "kibibytes and bytes far below 2^52"
@@ -244,7 +245,7 @@ fn as_float(number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use guest_wire::report::ResidentMemory;
+    use guest_wire::report::{ProxyChange, ResidentMemory};
 
     use super::*;
 

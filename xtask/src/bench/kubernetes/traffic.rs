@@ -3,13 +3,14 @@
 use guest_wire::report::{PathReading, ProxyReport, Stall, TrafficReport};
 
 use super::table::{BASELINES, NOTHING, OURS, find, size};
+use crate::bench::median::median;
 use crate::bench::table::aligned;
 
 /// Values whose ratio is at least this count as equal. Readings of one path differ as much from round to round.
 const EQUAL: f64 = 0.95;
 
 #[derive(Clone, Copy)]
-enum Unit {
+enum TrafficUnit {
     /// More is better.
     PerSecond,
     /// In seconds; less is better.
@@ -17,17 +18,23 @@ enum Unit {
 }
 
 /// A figure of a path: name, unit, and how to read it.
-type PathFigure = (&'static str, Unit, fn(&PathReading) -> f64);
+type PathFigure = (&'static str, TrafficUnit, fn(&PathReading) -> f64);
 
 const PATH_FIGURES: [PathFigure; 4] = [
-    ("new connections per second", Unit::PerSecond, |reading| {
-        reading.connections
+    (
+        "new connections per second",
+        TrafficUnit::PerSecond,
+        |reading| reading.connections,
+    ),
+    ("one connection, p50", TrafficUnit::Duration, |reading| {
+        reading.p50
     }),
-    ("one connection, p50", Unit::Duration, |reading| reading.p50),
-    ("one connection, p99", Unit::Duration, |reading| reading.p99),
+    ("one connection, p99", TrafficUnit::Duration, |reading| {
+        reading.p99
+    }),
     (
         "packets per second, established",
-        Unit::PerSecond,
+        TrafficUnit::PerSecond,
         |reading| reading.packets,
     ),
 ];
@@ -35,7 +42,7 @@ const PATH_FIGURES: [PathFigure; 4] = [
 /// A figure of one proxy.
 struct TrafficFigure {
     name: String,
-    unit: Unit,
+    unit: TrafficUnit,
     value: f64,
     /// The same of IPVS alone and of routes alone, for paths.
     kernel: Option<[f64; 2]>,
@@ -45,15 +52,15 @@ impl TrafficFigure {
     /// Returns how many times as good as `other` it is.
     fn lead(&self, other: &Self) -> f64 {
         match self.unit {
-            Unit::PerSecond => self.value / other.value,
-            Unit::Duration => other.value / self.value,
+            TrafficUnit::PerSecond => self.value / other.value,
+            TrafficUnit::Duration => other.value / self.value,
         }
     }
 
     fn format(&self, value: f64) -> String {
         match self.unit {
-            Unit::PerSecond => format!("{value:.0}"),
-            Unit::Duration => format!("{:.2} ms", 1e3 * value),
+            TrafficUnit::PerSecond => format!("{value:.0}"),
+            TrafficUnit::Duration => format!("{:.2} ms", 1e3 * value),
         }
     }
 }
@@ -79,8 +86,10 @@ fn figures_with_target(traffic: &TrafficReport) -> Vec<TrafficFigure> {
                 .map(|(figure, unit, read)| TrafficFigure {
                     name: format!("{path}: {figure}"),
                     unit: *unit,
-                    value: median(readings, *read),
-                    kernel: Some([ipvs, &traffic.routed].map(|path| median(path, *read))),
+                    value: median(readings.iter().map(*read)),
+                    kernel: Some(
+                        [ipvs, &traffic.routed].map(|path| median(path.iter().map(*read))),
+                    ),
                 }),
         );
     }
@@ -92,7 +101,7 @@ fn stalls(when: &str, stall: &Stall) -> [TrafficFigure; 2] {
     let kinds = [("established", stall.established), ("new", stall.new)];
     kinds.map(|(kind, value)| TrafficFigure {
         name: format!("longest stall while {when}, {kind}"),
-        unit: Unit::Duration,
+        unit: TrafficUnit::Duration,
         value,
         kernel: None,
     })
@@ -171,12 +180,6 @@ pub(super) fn missed(readings: &[ProxyReport]) -> Vec<String> {
         }
     }
     missed
-}
-
-fn median(readings: &[PathReading], read: fn(&PathReading) -> f64) -> f64 {
-    let mut values: Vec<f64> = readings.iter().map(read).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -59,7 +59,12 @@ async fn an_explanation_has_this_node_and_the_warnings_of_the_input() {
         skipped: BTreeMap::new(),
     }));
     let shown = |agent: &Loop| {
-        let view = agent.reconciler.case_of("web").explain().unwrap().remove(0);
+        let view = agent
+            .reconciler
+            .explain_input_of("web")
+            .explain()
+            .unwrap()
+            .remove(0);
         let codes = view.warnings.into_iter().map(|one| one.code);
         (view.node.unwrap().known, codes.collect::<Vec<_>>())
     };

@@ -26,13 +26,11 @@ use crate::warning::{Code, Warning};
 use kube_io::ApiError;
 use object_tree::Node;
 
-use super::node_source::topology_map::NodeScope;
-pub(crate) use nodes::NodeQuery;
-
 use super::node_source::label_usage::LabelUsage;
-use super::node_source::topology_map::TopologyMaps;
+use super::node_source::topology_map::{NodeScope, TopologyMaps};
 use super::node_source::waiting_objects::WaitingObjects;
 use known_objects::KnownObjects;
+pub(crate) use nodes::NodeQuery;
 use watched::Watched;
 
 #[derive(Debug)]

@@ -8,10 +8,7 @@ use tokio::sync::watch;
 
 use super::node_source::topology_map::MapGap;
 use super::resources::{ResourceId, WatchedResource};
-use kube_io::ApiError;
-use kube_io::Connection;
-use kube_io::Count;
-use kube_io::{Access, AccessError};
+use kube_io::{Access, AccessError, ApiError, Connection, Count};
 
 /// The state of the list and watch of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -114,15 +111,6 @@ impl SyncStatus {
         maps.any(|(_, map)| {
             matches!(map.phase, Phase::Following | Phase::Stale) && map.map_gap.is_none()
         })
-    }
-
-    /// Since when objects may be out of date: the earliest `last_received` of the stale resources.
-    pub fn stale_since(&self) -> Option<Timestamp> {
-        let states = self.lock();
-        let stale = states
-            .iter()
-            .filter(|(_, state)| state.phase == Phase::Stale);
-        stale.filter_map(|(_, state)| state.last_received).min()
     }
 
     pub(super) fn began(&self, id: ResourceId) {

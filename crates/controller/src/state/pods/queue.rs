@@ -7,14 +7,14 @@ use crate::state::write::{Name, Write};
 
 /// Namespaces take turns, so many changes in one do not delay another. Within a namespace: first in, first out.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct NameQueue {
     /// Namespaces with names, the next one first.
     turns: VecDeque<String>,
     names: BTreeMap<String, VecDeque<Name>>,
     queued: HashSet<Name>,
 }
 
-impl Queue {
+impl NameQueue {
     pub(super) fn push(&mut self, name: Name) {
         if !self.queued.insert(name.clone()) {
             return;

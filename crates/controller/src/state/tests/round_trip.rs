@@ -39,8 +39,8 @@ fn read(own: Value, policies: Vec<Value>, maps: Vec<Value>) -> (Index, bool) {
         let answer = match path {
             "/api/v1/nodes" if is_all => panic!("all Nodes are read"),
             "/api/v1/nodes" => list(std::slice::from_ref(&own)),
-            _ if path == Collection::Maps.all() => list(&maps),
-            _ if path == Collection::ClusterPolicies.all() => list(&policies),
+            _ if path == Collection::Maps.list_path() => list(&maps),
+            _ if path == Collection::ClusterPolicies.list_path() => list(&policies),
             _ => list(&[]),
         };
         async move { ([(CONTENT_TYPE, "application/json")], answer) }

@@ -165,16 +165,17 @@ impl TopologyMaps {
 }
 
 fn differing(before: Option<&NodeMap>, now: Option<&NodeMap>) -> BTreeSet<Arc<str>> {
-    let names = |map: Option<&NodeMap>| -> Vec<Arc<str>> {
-        let nodes = map.into_iter().flat_map(|map| map.nodes.keys());
-        nodes.cloned().collect()
-    };
-    let node = |map: Option<&NodeMap>, name: &str| map?.nodes.get(name).cloned();
-    names(before)
-        .into_iter()
-        .chain(names(now))
-        .filter(|name| node(before, name) != node(now, name))
+    let maps = [before, now].into_iter().flatten();
+    let names: BTreeSet<&Arc<str>> = maps.flat_map(|map| map.nodes.keys()).collect();
+    let names = names.into_iter();
+    names
+        .filter(|name| node_in(before, name) != node_in(now, name))
+        .cloned()
         .collect()
+}
+
+fn node_in<'m>(map: Option<&'m NodeMap>, name: &str) -> Option<&'m Node> {
+    map?.nodes.get(name)
 }
 
 impl fmt::Display for MapGap {
