@@ -56,7 +56,7 @@ pub use viewpoint::Viewpoint;
 
 use crate::model::{Family, Frontend, FrontendKind, ObjectName, Service};
 use crate::scheduler::Scheduler;
-use crate::snapshot::{FrontendKey, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::virtual_server::VirtualServerKey;
 use drains::Drains;
 use port_view::{OutsideClients, PortView};
@@ -155,14 +155,8 @@ impl PortView<'_> {
     /// Why the frontend must not be programmed for this Service, given its previous virtual servers.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
         let unusable = self.unusable_address();
-        if let Some(kind) = unusable.or_else(|| self.infrastructure_refused()) {
-            return Some(kind);
-        }
-        let mut claims = vec![self.claim()];
-        if self.frontend.kind == FrontendKind::NodePort {
-            claims.push(self.listener());
-        }
-        if let Some(kind) = claims.into_iter().find_map(|claim| self.taken(claim)) {
+        let refused = unusable.or_else(|| self.infrastructure_refused());
+        if let Some(kind) = refused.or_else(|| self.taken()) {
             return Some(kind);
         }
         let repeated = so_far.contains(&self.key());
@@ -171,9 +165,9 @@ impl PortView<'_> {
         })
     }
 
-    /// The finding if another Service owns `frontend`.
-    fn taken(&self, frontend: FrontendKey) -> Option<FindingKind> {
-        let owner = self.snapshot.owner_of(&frontend)?;
+    /// The finding if another Service comes first.
+    fn taken(&self) -> Option<FindingKind> {
+        let (frontend, owner) = self.snapshot.first_owner_of(&self.claims())?;
         if *owner == self.service.name {
             return None;
         }

@@ -320,6 +320,14 @@ impl Snapshot {
         self.claims.owner(frontend)
     }
 
+    /// The Service that gets all of `frontends`, which are one on a node, and the one that it claims.
+    pub(crate) fn first_owner_of(
+        &self,
+        frontends: &[FrontendKey],
+    ) -> Option<(FrontendKey, &ObjectName)> {
+        self.claims.first_owner(frontends)
+    }
+
     /// The firewall mark for the outside clients of a port; `None` if the Service needs none, or if all are in use.
     pub fn firewall_mark(&self, service: &Service, port: &ServicePort) -> Option<u32> {
         self.firewall_marks.of(&MarkedPort {

@@ -12,7 +12,7 @@ use dataplane::ipvs::Kernel;
 use dataplane::nftables::{Element, ElementDelta, NftError, SetElement, TablesChange};
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{LocalRoute, RouteDelta, RouteError, RouteReport};
-use topology_core::model::{FrontendKind, ObjectName, Service};
+use topology_core::model::{Frontend, FrontendKind, ObjectName, Service};
 
 use super::addresses::HostAddresses;
 use super::clients::ClientConfig;
@@ -57,14 +57,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let primary: Vec<IpAddr> = v4.into_iter().chain(v6).collect();
         let config = &self.config.node_port_addresses;
         let selected = config.select(self.addresses.all(), &primary);
-        if selected == *self.me.node_port_addresses {
+        let before = &self.me.node_port_addresses;
+        let moved: BTreeSet<IpAddr> = selected.symmetric_difference(before).copied().collect();
+        if moved.is_empty() {
             return Vec::new();
         }
         self.me.node_port_addresses = Arc::new(selected);
+        // At such an address a node port may have the number of another Service's port.
+        let is_there = |frontend: &Frontend| {
+            frontend.kind == FrontendKind::NodePort || moved.contains(&frontend.address)
+        };
         let uses_them = |service: &&Service| {
-            let mut frontends = service.frontends.iter();
-            service.health_check_node_port.is_some()
-                || frontends.any(|frontend| frontend.kind == FrontendKind::NodePort)
+            service.health_check_node_port.is_some() || service.frontends.iter().any(is_there)
         };
         let services = snapshot.services().filter(uses_them);
         services.map(|service| service.name.clone()).collect()

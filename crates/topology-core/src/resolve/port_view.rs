@@ -119,16 +119,18 @@ impl PortView<'_> {
         }
     }
 
-    /// What the Service claims: a node port on every node, any other frontend at its address.
-    pub(super) const fn claim(&self) -> FrontendKey {
-        match self.frontend.kind {
-            FrontendKind::ClusterIp | FrontendKind::ExternalIp | FrontendKind::LoadBalancer => {
-                self.listener()
+    /// What the Service claims: a node port on every node, and the address and port. At an address with node ports the
+    /// two are the same.
+    pub(super) fn claims(&self) -> Vec<FrontendKey> {
+        let listener = self.listener();
+        let is_shared = match self.frontend.kind {
+            FrontendKind::ClusterIp => false,
+            FrontendKind::NodePort => true,
+            FrontendKind::ExternalIp | FrontendKind::LoadBalancer => {
+                self.me.node_port_addresses.contains(&listener.address)
             }
-            FrontendKind::NodePort => FrontendKey {
-                address: Frontend::node_port(Family::of(self.frontend.address)).address,
-                ..self.listener()
-            },
-        }
+        };
+        let node_port = is_shared.then(|| listener.as_node_port());
+        node_port.into_iter().chain([listener]).collect()
     }
 }

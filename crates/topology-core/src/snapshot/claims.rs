@@ -1,5 +1,6 @@
 //! Decides which of two Services gets the same address, protocol and port.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,6 +18,17 @@ pub struct FrontendKey {
     pub protocol: Protocol,
     /// The port.
     pub port: u16,
+}
+
+impl FrontendKey {
+    /// The node port of this number.
+    pub(crate) const fn as_node_port(self) -> Self {
+        let family = Family::of(self.address);
+        Self {
+            address: Frontend::node_port(family).address,
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for FrontendKey {
@@ -54,36 +66,57 @@ impl Rank {
     }
 }
 
-/// The claimants of every frontend, the owner first.
+/// The claimants of every frontend.
 #[derive(Debug, Default)]
-pub(super) struct FrontendClaims(FxHashMap<FrontendKey, SmallVec<[Rank; 1]>>);
+pub(super) struct FrontendClaims {
+    /// The owner first.
+    claimants: FxHashMap<FrontendKey, SmallVec<[Rank; 1]>>,
+    /// The Services with the port at an external address, which a node may have. The keys are node ports.
+    external: FxHashMap<FrontendKey, BTreeSet<ObjectName>>,
+}
 
 impl FrontendClaims {
     /// The owner of `frontend`.
     pub(super) fn owner(&self, frontend: &FrontendKey) -> Option<&ObjectName> {
-        self.0.get(frontend)?.first().map(|rank| &rank.name)
+        self.first(frontend).map(|rank| &rank.name)
     }
 
-    /// The Services with a node port of the same number: they may serve it at the address of `frontend`, too.
-    fn node_port_claimants(&self, frontend: FrontendKey) -> Vec<ObjectName> {
-        let address = Frontend::node_port(Family::of(frontend.address)).address;
-        let ranks = self.0.get(&FrontendKey {
-            address,
-            ..frontend
-        });
-        ranks
-            .into_iter()
-            .flatten()
-            .map(|rank| rank.name.clone())
-            .collect()
+    /// The first of the owners of several frontends, and the one that it owns.
+    pub(super) fn first_owner(
+        &self,
+        frontends: &[FrontendKey],
+    ) -> Option<(FrontendKey, &ObjectName)> {
+        let owner = |frontend: &FrontendKey| Some((self.first(frontend)?, *frontend));
+        let (rank, frontend) = frontends.iter().filter_map(owner).min()?;
+        Some((frontend, &rank.name))
+    }
+
+    fn first(&self, frontend: &FrontendKey) -> Option<&Rank> {
+        self.claimants.get(frontend)?.first()
+    }
+
+    /// The Services that may claim the same at an address of a node: with a node port of the number of an external
+    /// frontend, or the other way round.
+    fn rivals(&self, kind: FrontendKind, frontend: FrontendKey) -> Vec<ObjectName> {
+        if kind == FrontendKind::NodePort {
+            let external = self.external.get(&frontend).into_iter().flatten();
+            return external.cloned().collect();
+        }
+        let ranks = self.claimants.get(&frontend.as_node_port());
+        let ranks = ranks.into_iter().flatten();
+        ranks.map(|rank| rank.name.clone()).collect()
     }
 
     /// Adds the claims of `service`; returns the other claimants of its frontends.
     pub(super) fn enter(&mut self, service: &Service) -> Vec<ObjectName> {
         let mut others = Vec::new();
         for (kind, frontend) in frontends(service) {
-            others.extend(self.node_port_claimants(frontend));
-            let claimants = self.0.entry(frontend).or_default();
+            others.extend(self.rivals(kind, frontend));
+            if is_at_external_address(kind) {
+                let services = self.external.entry(frontend.as_node_port()).or_default();
+                services.insert(service.name.clone());
+            }
+            let claimants = self.claimants.entry(frontend).or_default();
             others.extend(claimants.iter().map(|rank| rank.name.clone()));
             let rank = Rank::of(service, kind);
             if let Err(at) = claimants.binary_search(&rank) {
@@ -96,18 +129,38 @@ impl FrontendClaims {
     /// Removes the claims of `service`; returns the other claimants of its frontends.
     pub(super) fn withdraw(&mut self, service: &Service) -> Vec<ObjectName> {
         let mut others = Vec::new();
-        for (_, frontend) in frontends(service) {
-            others.extend(self.node_port_claimants(frontend));
-            let Some(claimants) = self.0.get_mut(&frontend) else {
+        for (kind, frontend) in frontends(service) {
+            others.extend(self.rivals(kind, frontend));
+            if is_at_external_address(kind) {
+                self.leave_external(service, &frontend.as_node_port());
+            }
+            let Some(claimants) = self.claimants.get_mut(&frontend) else {
                 continue;
             };
             claimants.retain(|rank| rank.name != service.name);
             others.extend(claimants.iter().map(|rank| rank.name.clone()));
             if claimants.is_empty() {
-                self.0.remove(&frontend);
+                self.claimants.remove(&frontend);
             }
         }
         others
+    }
+
+    fn leave_external(&mut self, service: &Service, node_port: &FrontendKey) {
+        if let Some(services) = self.external.get_mut(node_port) {
+            services.remove(&service.name);
+            if services.is_empty() {
+                self.external.remove(node_port);
+            }
+        }
+    }
+}
+
+/// Whether a frontend of this kind may be at an address of a node, like node ports.
+const fn is_at_external_address(kind: FrontendKind) -> bool {
+    match kind {
+        FrontendKind::ExternalIp | FrontendKind::LoadBalancer => true,
+        FrontendKind::ClusterIp | FrontendKind::NodePort => false,
     }
 }
 

@@ -225,6 +225,39 @@ fn kp_sy_18_of_two_services_with_one_node_port_the_older_keeps_it() {
     assert_eq!(findings(&mut world), Vec::<String>::new());
 }
 
+/// Whoever may publish a Service at an address of the node must not take node ports of others.
+#[test]
+fn d13_of_a_node_port_and_an_external_address_of_the_node_the_older_keeps_the_port() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    with_node_port(&mut world, &[Family::V4]);
+    let mut other = service("lb", "10.96.0.11");
+    let address = "192.168.1.1".parse().unwrap();
+    other.frontends.push(Frontend::load_balancer(address));
+    other.ports[0].port = NonZeroU16::new(30_080).unwrap();
+    let key = "-t 192.168.1.1:30080";
+    for (created, others, keeps) in [(1_000, 2_000, true), (2_000, 1_000, false)] {
+        world.service.created = Some(created);
+        other.created = Some(others);
+        world.snapshot.set_service(other.clone());
+        let keys = programmed(&mut world).into_iter().map(|(key, _)| key);
+        let keys: Vec<String> = keys.collect();
+        assert_eq!(keys.iter().any(|one| one == key), keeps, "{keys:?}");
+        assert!(keys.iter().any(|one| one == "-t 172.16.0.1:30080"));
+        let published = resolve(&world.snapshot, &world.me, &other.name);
+        let mut servers = published.servers.iter();
+        let serves = servers.any(|resolved| resolved.server.key.to_string() == key);
+        assert_eq!(serves, !keeps);
+        let (found, expected) = if keeps {
+            let found = published.findings[0].to_string();
+            (found, "TCP node port 30080 of IPv4 belongs to the older Service t/s")
+        } else {
+            let found = findings(&mut world)[0].clone();
+            (found, "TCP 192.168.1.1:30080 belongs to the older Service t/lb")
+        };
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
 #[test]
 fn t03_a_cluster_ip_that_is_a_nodes_own_address_is_not_programmed() {
     let mut world = World::new("me").endpoints([ep(1)]);
