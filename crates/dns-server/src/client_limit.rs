@@ -1,12 +1,15 @@
 //! Limits the permits that clients hold at a time: all together, and each of them.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// The bits of an IPv6 address that name a client: a pod may use every address of its /64.
-const IPV6_CLIENT_BITS: u32 = 64;
+/// How many times the share of one client the clients of an IPv6 network hold together. The pods of a node are in one
+/// network (/64), and so are the addresses that a host may use beside its own.
+const SHARES_OF_NETWORK: usize = 4;
 
 /// A limit. Clones share it.
 #[derive(Debug, Clone)]
@@ -15,7 +18,7 @@ pub(crate) struct ClientLimit(Arc<Mutex<ClientCounts>>);
 /// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
-    /// That of this client.
+    /// That of this client, or of its network.
     Client,
     /// That of all clients together.
     Total,
@@ -37,6 +40,8 @@ struct ClientCounts {
     in_use: usize,
     /// Only clients that hold a permit.
     by_client: FxHashMap<IpAddr, usize>,
+    /// The IPv6 networks of these clients.
+    by_network: FxHashMap<u64, usize>,
 }
 
 impl LimitReached {
@@ -58,12 +63,13 @@ impl ClientLimit {
             most_each,
             in_use: 0,
             by_client: FxHashMap::default(),
+            by_network: FxHashMap::default(),
         })))
     }
 
     /// Gives a permit to a client.
     pub(crate) fn acquire(&self, client: IpAddr) -> Result<ClientPermit, LimitReached> {
-        let client = client_of(client);
+        let client = client.to_canonical();
         self.counts().take(client)?;
         Ok(ClientPermit {
             limit: self.clone(),
@@ -90,38 +96,52 @@ impl Drop for ClientPermit {
 
 impl ClientCounts {
     fn take(&mut self, client: IpAddr) -> Result<(), LimitReached> {
-        let of_client = self.by_client.get(&client).copied().unwrap_or_default();
-        if of_client >= self.most_each {
+        let of_client = self.by_client.get(&client).copied();
+        let network = network_of(client);
+        let of_network = network.and_then(|network| self.by_network.get(&network).copied());
+        if of_client.unwrap_or_default() >= self.most_each
+            || of_network.unwrap_or_default() >= self.most_each * SHARES_OF_NETWORK
+        {
             return Err(LimitReached::Client);
         }
         if self.in_use >= self.most {
             return Err(LimitReached::Total);
         }
-        self.by_client.insert(client, of_client + 1);
+        *self.by_client.entry(client).or_default() += 1;
+        if let Some(network) = network {
+            *self.by_network.entry(network).or_default() += 1;
+        }
         self.in_use += 1;
         Ok(())
     }
 
     fn release(&mut self, client: IpAddr) {
-        let of_client = self.by_client.get(&client).copied().unwrap_or_default();
-        if of_client > 1 {
-            self.by_client.insert(client, of_client - 1);
-        } else {
-            self.by_client.remove(&client);
+        lower(&mut self.by_client, client);
+        if let Some(network) = network_of(client) {
+            lower(&mut self.by_network, network);
         }
         self.in_use = self.in_use.saturating_sub(1);
     }
 }
 
-/// The address that stands for a client: an IPv4 address, or the first of a /64.
-fn client_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & (u128::MAX << (128 - IPV6_CLIENT_BITS));
-            Ipv6Addr::from_bits(network).into()
+/// Counts one less; without a count nothing is kept.
+fn lower<K: Eq + Hash>(counts: &mut FxHashMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut entry) = counts.entry(key) {
+        let count = entry.get().saturating_sub(1);
+        if count > 0 {
+            entry.insert(count);
+        } else {
+            entry.remove();
         }
     }
+}
+
+/// The /64 of an IPv6 address.
+fn network_of(client: IpAddr) -> Option<u64> {
+    let IpAddr::V6(address) = client else {
+        return None;
+    };
+    u64::try_from(address.to_bits() >> 64).ok()
 }
 
 #[cfg(test)]
@@ -130,18 +150,36 @@ mod tests {
 
     use super::*;
 
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
     #[test]
-    fn an_ipv6_client_is_its_64_and_a_mapped_address_is_the_ipv4_client() {
-        for (address, expected) in [
-            ("10.244.1.7", "10.244.1.7"),
-            ("::ffff:10.244.1.7", "10.244.1.7"),
-            ("fd00:1:2:3:4:5:6:7", "fd00:1:2:3::"),
-            ("fd00:1:2:3::", "fd00:1:2:3::"),
-            ("fd00:1:2:4::1", "fd00:1:2:4::"),
-        ] {
-            let found = client_of(address.parse().unwrap());
-            assert_eq!(found.to_string(), expected, "{address}");
+    fn a_mapped_address_is_the_ipv4_client() {
+        let limit = ClientLimit::new(8, 1);
+        let _held = limit.acquire(address("10.244.1.7")).unwrap();
+        let found = limit.acquire(address("::ffff:10.244.1.7"));
+        assert_eq!(found.unwrap_err(), LimitReached::Client);
+    }
+
+    #[test]
+    fn an_ipv6_client_leaves_shares_to_its_network_and_the_network_to_others() {
+        let limit = ClientLimit::new(100, 3);
+        let mut held = Vec::new();
+        for client in ["fd00:1::1", "fd00:1::2", "fd00:1::", "fd00:1::4"] {
+            held.extend((0..3).map(|_| limit.acquire(address(client)).unwrap()));
+            let found = limit.acquire(address(client));
+            assert_eq!(found.unwrap_err(), LimitReached::Client, "{client}");
         }
+        for (client, is_refused) in [("fd00:1::5", true), ("fd00:1:0:1::5", false)] {
+            let found = limit.acquire(address(client));
+            assert_eq!(found.is_err(), is_refused, "{client}");
+        }
+        held.pop();
+        assert!(limit.acquire(address("fd00:1::5")).is_ok());
+        held.clear();
+        assert_eq!(limit.in_use(), 0);
+        assert!(limit.counts().by_network.is_empty());
     }
 
     /// A client that comes, or the permit that is dropped.

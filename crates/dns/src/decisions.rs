@@ -1,13 +1,15 @@
 //! Keeps the decisions about headless Services, for the Nodes of the clients that asked.
+//!
+//! The name of a Service and each of its ports are decided alone, when a client asks: slices of a tenant may have 20,000
+//! ports, which must not cost the clients of the name.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use topology_core::memory::Memory;
-use topology_core::model::{Family, ObjectName};
-use topology_core::resolve::{Resolution, Viewpoint, resolve_headless};
+use topology_core::model::{Family, ObjectName, ServicePort};
+use topology_core::resolve::{HeadlessService, Resolution, Viewpoint};
 use topology_core::snapshot::Snapshot;
-use topology_core::virtual_server::VirtualServerKey;
 
 use crate::port_name::PortName;
 use crate::weighted_endpoints::WeightedEndpoints;
@@ -15,64 +17,47 @@ use crate::weighted_endpoints::WeightedEndpoints;
 /// Decisions are kept for this many Nodes. The server of a node has few clients of other nodes.
 const MOST_NODES: usize = 64;
 
-/// The decision about a headless Service, seen from one Node.
+/// A headless Service about which clients of a Node ask.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskedService<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) name: &'a ObjectName,
+    pub(crate) node: &'a Arc<str>,
+    /// In milliseconds since 1970.
+    pub(crate) now: i64,
+}
+
+/// The decision about the name of a headless Service or one of its ports, seen from one Node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeadlessDecision {
-    scopes: Vec<(AnswerScope, WeightedEndpoints)>,
+    families: Vec<(Family, WeightedEndpoints)>,
     /// When to decide again, in milliseconds since 1970.
     until: Option<i64>,
 }
 
-/// What endpoints are for: a family, and a port or the name of the Service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct AnswerScope {
-    family: Family,
-    /// `None` for the name of the Service.
-    port: Option<PortName>,
-}
-
 impl HeadlessDecision {
     fn of(resolution: &Resolution) -> Self {
-        let scopes = resolution.servers.iter().map(|resolved| {
-            let key = resolved.server.key;
-            let port = match key {
-                VirtualServerKey::Address { protocol, port, .. } if port > 0 => Some(PortName {
-                    name: Arc::clone(&resolved.port_name),
-                    protocol,
-                }),
-                VirtualServerKey::Address { .. } | VirtualServerKey::FirewallMark { .. } => None,
-            };
-            let family = key.family();
-            (
-                AnswerScope { family, port },
-                WeightedEndpoints::of(&resolved.decision),
-            )
+        let servers = resolution.servers.iter();
+        let families = servers.map(|resolved| {
+            let family = resolved.server.key.family();
+            (family, WeightedEndpoints::of(&resolved.decision))
         });
         Self {
-            scopes: scopes.collect(),
+            families: families.collect(),
             until: resolution.resolve_again_at,
         }
     }
 
-    /// The endpoints for the name of the Service.
-    pub(crate) fn of_name(&self, family: Family) -> Option<&WeightedEndpoints> {
-        let mut scopes = self.scopes.iter();
-        let asked = AnswerScope { family, port: None };
-        let (_, endpoints) = scopes.find(|(known, _)| *known == asked)?;
+    /// The endpoints of a family.
+    pub(crate) fn of_family(&self, family: Family) -> Option<&WeightedEndpoints> {
+        let mut families = self.families.iter();
+        let (_, endpoints) = families.find(|(known, _)| *known == family)?;
         Some(endpoints)
     }
 
-    /// The endpoints for a port, or for all ports, of both families.
-    pub(crate) fn of_ports(
-        &self,
-        asked: Option<&PortName>,
-    ) -> impl Iterator<Item = &WeightedEndpoints> {
-        let scopes = self.scopes.iter();
-        let of_ports = scopes.filter(move |(scope, _)| {
-            let port = scope.port.as_ref();
-            port.is_some_and(|port| asked.is_none_or(|asked| asked == port))
-        });
-        of_ports.map(|(_, endpoints)| endpoints)
+    /// The endpoints of each family.
+    pub(crate) fn families(&self) -> impl Iterator<Item = &WeightedEndpoints> {
+        self.families.iter().map(|(_, endpoints)| endpoints)
     }
 
     fn is_current(&self, now: i64) -> bool {
@@ -89,11 +74,47 @@ pub fn viewpoint(node: &Arc<str>, now: i64) -> Viewpoint {
     }
 }
 
+/// What the clients of one Node asked about a Service.
+#[derive(Debug, Default)]
+struct ServiceDecisions {
+    name: Option<Arc<HeadlessDecision>>,
+    ports: FxHashMap<PortName, Arc<HeadlessDecision>>,
+    /// All ports that there are.
+    all_ports: Option<Arc<[ServicePort]>>,
+}
+
 /// The decisions for the clients of one Node, and what the next ones need to know of them.
 #[derive(Debug, Default)]
 struct NodeDecisions {
-    decisions: FxHashMap<ObjectName, Arc<HeadlessDecision>>,
+    services: FxHashMap<ObjectName, ServiceDecisions>,
     memory: Arc<Memory>,
+}
+
+impl NodeDecisions {
+    fn service(&mut self, name: &ObjectName) -> &mut ServiceDecisions {
+        self.services.entry(name.clone()).or_default()
+    }
+
+    /// Decides about a port; with `None` about the name.
+    fn decide(
+        &mut self,
+        asked: AskedService<'_>,
+        port: Option<&ServicePort>,
+    ) -> Arc<HeadlessDecision> {
+        let me = Viewpoint {
+            memory: Arc::clone(&self.memory),
+            ..viewpoint(asked.node, asked.now)
+        };
+        let service = HeadlessService::find(asked.snapshot, &me, asked.name);
+        let resolution = service.map(|service| match port {
+            Some(port) => service.resolve_port(port),
+            None => service.resolve_name(),
+        });
+        drop(me);
+        let resolution = resolution.unwrap_or_default();
+        Arc::make_mut(&mut self.memory).store_part(asked.name, &resolution);
+        Arc::new(HeadlessDecision::of(&resolution))
+    }
 }
 
 /// The decisions of each Node.
@@ -101,40 +122,62 @@ struct NodeDecisions {
 pub(crate) struct Decisions(FxHashMap<Arc<str>, NodeDecisions>);
 
 impl Decisions {
-    /// The decision about a Service at the time `now` for the clients of a Node.
-    pub(crate) fn get(
+    /// The decision about the name of a Service.
+    pub(crate) fn of_name(&mut self, asked: AskedService<'_>) -> Arc<HeadlessDecision> {
+        let of_node = self.of_node(asked.node);
+        let known = of_node.service(asked.name).name.clone();
+        if let Some(known) = known.filter(|known| known.is_current(asked.now)) {
+            return known;
+        }
+        let decision = of_node.decide(asked, None);
+        of_node.service(asked.name).name = Some(Arc::clone(&decision));
+        decision
+    }
+
+    /// The decision about one of the [`ports`](Self::ports) of a Service.
+    pub(crate) fn of_port(
         &mut self,
-        snapshot: &Snapshot,
-        service: &ObjectName,
-        node: &Arc<str>,
-        now: i64,
+        asked: AskedService<'_>,
+        port: &ServicePort,
     ) -> Arc<HeadlessDecision> {
+        let name = PortName {
+            name: Arc::clone(&port.name),
+            protocol: port.protocol,
+        };
+        let of_node = self.of_node(asked.node);
+        let known = of_node.service(asked.name).ports.get(&name).cloned();
+        if let Some(known) = known.filter(|known| known.is_current(asked.now)) {
+            return known;
+        }
+        let decision = of_node.decide(asked, Some(port));
+        let kept = Arc::clone(&decision);
+        of_node.service(asked.name).ports.insert(name, kept);
+        decision
+    }
+
+    /// The ports of a Service, and those that only its slices have.
+    pub(crate) fn ports(&mut self, asked: AskedService<'_>) -> Arc<[ServicePort]> {
+        let of_service = self.of_node(asked.node).service(asked.name);
+        let ports = of_service.all_ports.get_or_insert_with(|| {
+            let me = viewpoint(asked.node, asked.now);
+            let service = HeadlessService::find(asked.snapshot, &me, asked.name);
+            service.map_or_else(Arc::default, |service| service.ports().into())
+        });
+        Arc::clone(ports)
+    }
+
+    fn of_node(&mut self, node: &Arc<str>) -> &mut NodeDecisions {
         if self.0.len() >= MOST_NODES && !self.0.contains_key(node) {
             self.0.clear();
         }
-        let of_node = self.0.entry(Arc::clone(node)).or_default();
-        let known = of_node.decisions.get(service);
-        if let Some(known) = known.filter(|known| known.is_current(now)) {
-            return Arc::clone(known);
-        }
-        let me = Viewpoint {
-            memory: Arc::clone(&of_node.memory),
-            ..viewpoint(node, now)
-        };
-        let resolution = resolve_headless(snapshot, &me, service);
-        drop(me);
-        Arc::make_mut(&mut of_node.memory).store(service, &resolution);
-        let decision = Arc::new(HeadlessDecision::of(&resolution));
-        let kept = Arc::clone(&decision);
-        of_node.decisions.insert(service.clone(), kept);
-        decision
+        self.0.entry(Arc::clone(node)).or_default()
     }
 
     /// Decides about a Service again when a client asks.
     pub(crate) fn forget(&mut self, snapshot: &Snapshot, service: &ObjectName) {
         let is_gone = snapshot.service(service).is_none();
         for of_node in self.0.values_mut() {
-            of_node.decisions.remove(service);
+            of_node.services.remove(service);
             if is_gone {
                 Arc::make_mut(&mut of_node.memory).store(service, &Resolution::default());
             }
@@ -144,7 +187,61 @@ impl Decisions {
     /// Decides about every Service again when a client asks.
     pub(crate) fn forget_all(&mut self) {
         for of_node in self.0.values_mut() {
-            of_node.decisions.clear();
+            of_node.services.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::ServiceSelection;
+    use cluster::source::{Options, read_text};
+
+    use super::*;
+
+    const CART: &[u8] = b"
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop}
+spec: {clusterIP: None}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}}
+addressType: IPv4
+ports: [{name: a, port: 1}, {name: b, port: 2}, {name: c, port: 3}]
+endpoints: [{addresses: [10.244.1.10]}, {addresses: [10.244.1.11]}]
+";
+
+    fn endpoints(decision: &HeadlessDecision) -> usize {
+        decision.families().map(|family| family.all().len()).sum()
+    }
+
+    #[test]
+    fn only_what_a_client_asks_for_is_decided() {
+        let options = Options {
+            services: ServiceSelection::All,
+            ..Options::default()
+        };
+        let snapshot = read_text("a.yaml", CART, &options).unwrap().snapshot;
+        let (name, node) = (ObjectName::new("shop", "cart"), Arc::from("n1"));
+        let asked = AskedService {
+            snapshot: &snapshot,
+            name: &name,
+            node: &node,
+            now: 0,
+        };
+        let mut decisions = Decisions::default();
+        let decided = |decisions: &Decisions| decisions.0[&node].services[&name].ports.len();
+        assert_eq!(endpoints(&decisions.of_name(asked)), 2);
+        assert_eq!(decided(&decisions), 0);
+        let ports = decisions.ports(asked);
+        assert_eq!(ports.len(), 3);
+        let first = decisions.of_port(asked, &ports[1]);
+        assert_eq!((endpoints(&first), decided(&decisions)), (2, 1));
+        let second = decisions.of_port(asked, &ports[1]);
+        assert!(Arc::ptr_eq(&first, &second));
+        decisions.forget(&snapshot, &name);
+        assert!(!decisions.0[&node].services.contains_key(&name));
     }
 }

@@ -19,6 +19,9 @@ use crate::turns::TurnKey;
 /// The version of the specification whose names exist.
 const SCHEMA_VERSION: &str = "1.1.0";
 
+/// The most ports in an answer for the name of a headless Service. Each of them is decided alone.
+const MOST_PORTS: usize = 1_000;
+
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 impl Responder {
@@ -78,10 +81,9 @@ impl Responder {
         }
         match family_of(question.record_type) {
             Some(family) if service.is_headless() => {
-                let decision = self
-                    .decisions
-                    .get(snapshot, name, &question.node, question.now);
-                let weighted = decision.of_name(family);
+                let asked = question.about(snapshot, name);
+                let decision = self.decisions.of_name(asked);
+                let weighted = decision.of_family(family);
                 let turn = self.turn(question, name, &"".into());
                 let endpoints = weighted
                     .into_iter()
@@ -155,31 +157,36 @@ impl Responder {
         service: &Service,
         asked: Option<&PortName>,
     ) -> NameLookup {
-        let decision = self
-            .decisions
-            .get(snapshot, &service.name, &question.node, question.now);
+        let about = question.about(snapshot, &service.name);
+        let ports = self.decisions.ports(about);
+        let ports = ports.iter();
+        let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
         let turn_of = asked.map_or_else(|| "".into(), |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
         let slices = snapshot.slices(&service.name);
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
         let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
-        let weighted = decision.of_ports(asked);
-        for endpoint in weighted.flat_map(|weighted| weighted.of_turn(turn)) {
-            if records.len() >= MOST_RECORDS {
-                break;
-            }
-            let hostname = hostname(slices, endpoint.address);
-            let Some(target) = endpoint_name(&hostname, &service.name, &self.records.domain) else {
-                continue;
-            };
-            if known_addresses.insert(endpoint.address) {
-                additionals.push(self.records.address(&target, endpoint.address));
-            }
-            // A pod has one name for both families.
-            if known.insert((hostname, endpoint.port)) {
-                let (weight, port) = (endpoint.weight, endpoint.port);
-                let record = self.records.port(&question.name, weight, port, target);
-                records.push(record);
+        'ports: for port in ports.take(MOST_PORTS) {
+            let decision = self.decisions.of_port(about, port);
+            let weighted = decision.families();
+            for endpoint in weighted.flat_map(|weighted| weighted.of_turn(turn)) {
+                if records.len() >= MOST_RECORDS {
+                    break 'ports;
+                }
+                let hostname = hostname(slices, endpoint.address);
+                let Some(target) = endpoint_name(&hostname, &service.name, &self.records.domain)
+                else {
+                    continue;
+                };
+                if known_addresses.insert(endpoint.address) {
+                    additionals.push(self.records.address(&target, endpoint.address));
+                }
+                // A pod has one name for both families.
+                if known.insert((hostname, endpoint.port)) {
+                    let (weight, port) = (endpoint.weight, endpoint.port);
+                    let record = self.records.port(&question.name, weight, port, target);
+                    records.push(record);
+                }
             }
         }
         NameLookup::Records(records, additionals)

@@ -5,7 +5,7 @@
 //! ```text
 //!  question ──> cluster_name ──────────────────┐
 //!  client ────> client_place ──> its Node      ├──> responder ──> DnsAnswer
-//!  Snapshot ──> decisions: resolve_headless ───┤
+//!  Snapshot ──> decisions: HeadlessService ────┤
 //!               turns: how often it has asked ─┘
 //! ```
 //!

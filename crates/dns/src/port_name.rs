@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use topology_core::model::Protocol;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PortName {
     pub(crate) name: Arc<str>,
     pub(crate) protocol: Protocol,

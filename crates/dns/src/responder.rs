@@ -6,11 +6,12 @@ use std::sync::Arc;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{Name, Record, RecordType};
 use topology_core::address_index::AddressIndex;
+use topology_core::model::ObjectName;
 use topology_core::snapshot::Snapshot;
 
 use crate::answer::{DnsAnswer, RecordBuilder};
 use crate::client_place::ClientPlace;
-use crate::decisions::Decisions;
+use crate::decisions::{AskedService, Decisions};
 use crate::turns::Turns;
 
 /// The most aliases that one answer follows: Services of type `ExternalName` may name each other.
@@ -50,6 +51,22 @@ pub(crate) struct ClientQuestion {
     pub(crate) client: IpAddr,
     pub(crate) node: Arc<str>,
     pub(crate) now: i64,
+}
+
+impl ClientQuestion {
+    /// The Service that the question is about, and who asks.
+    pub(crate) fn about<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        name: &'a ObjectName,
+    ) -> AskedService<'a> {
+        AskedService {
+            snapshot,
+            name,
+            node: &self.node,
+            now: self.now,
+        }
+    }
 }
 
 /// What a name has of the type in question.

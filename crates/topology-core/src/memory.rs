@@ -13,6 +13,9 @@ use crate::model::ObjectName;
 use crate::policy::LevelKey;
 use crate::virtual_server::VirtualServerKey;
 
+/// The limit of remembered servers of a Service whose parts are resolved alone: then nothing says which are gone.
+const MOST_SERVERS_OF_PARTS: usize = 256;
+
 /// The memory of each Service: its virtual servers, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<ServerMemory>)>>);
@@ -48,6 +51,23 @@ impl Memory {
         } else {
             self.0.insert(service.clone(), kept);
         }
+    }
+
+    /// Replaces the memory of one virtual server of `service`; `None` removes it. If there are too many, all others are
+    /// removed.
+    pub(crate) fn set_server(
+        &mut self,
+        service: &ObjectName,
+        key: VirtualServerKey,
+        memory: Option<Arc<ServerMemory>>,
+    ) {
+        let mut servers = self.0.remove(service).unwrap_or_default();
+        servers.retain(|(known, _)| *known != key);
+        if servers.len() >= MOST_SERVERS_OF_PARTS {
+            servers.clear();
+        }
+        servers.extend(memory.map(|memory| (key, memory)));
+        self.set(service, servers);
     }
 
     /// The memory of one virtual server of `service`.

@@ -227,7 +227,7 @@ impl PodLocations {
     }
 
     /// The Pod that has the address: one that does not terminate, then the oldest. So a kubelet that reports the
-    /// address of a Pod of another node does not get it.
+    /// address of a Pod of another node gets it only if its own Pod is older.
     fn owner(&self, address: IpAddr) -> Option<&Name> {
         let names = self.of_address.get(&address)?.iter();
         names.min_by_key(|name| {

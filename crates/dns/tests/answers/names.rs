@@ -405,13 +405,13 @@ spec: {{clusterIP: None, ports: [{ports}]}}
     }
 }
 
-#[test]
-fn an_answer_has_no_more_records_than_a_message() {
-    let ports = (1..=100).map(|number| format!("{{name: p{number}, port: {number}}}"));
+/// A headless Service `cart` with so many ports and endpoints.
+fn large(ports: u16, endpoints: u8) -> Dns {
+    let ports = (1..=ports).map(|number| format!("{{name: p{number}, port: {number}}}"));
     let ports = ports.collect::<Vec<_>>().join(", ");
-    let endpoints = (1..=80).map(|number| format!("{{addresses: [10.244.1.{number}]}}"));
+    let endpoints = (1..=endpoints).map(|number| format!("{{addresses: [10.244.1.{number}]}}"));
     let endpoints = endpoints.collect::<Vec<_>>().join(", ");
-    let mut dns = Dns::of(&format!(
+    Dns::of(&format!(
         "
 apiVersion: v1
 kind: Service
@@ -425,8 +425,13 @@ addressType: IPv4
 ports: [{ports}]
 endpoints: [{endpoints}]
 "
-    ));
+    ))
+}
+
+#[test]
+fn an_answer_has_no_more_records_than_a_message_and_1000_ports() {
     let cart = "cart.shop.svc.cluster.local.";
+    let mut dns = large(100, 80);
     let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
     // One more than fits into 65,535 bytes, so that the reply is truncated.
     assert_eq!(answer.records.len(), 5_958);
@@ -434,4 +439,9 @@ endpoints: [{endpoints}]
     let one = dns.ask(&format!("_p7._tcp.{cart}"), RecordType::SRV);
     assert_eq!(one.len(), 80);
     assert_eq!(dns.ask(cart, RecordType::A).len(), 80);
+
+    let mut dns = large(1_001, 1);
+    assert_eq!(dns.ask(cart, RecordType::SRV).len(), 1_000);
+    let last = dns.ask(&format!("_p1001._tcp.{cart}"), RecordType::SRV);
+    assert_eq!(last, [format!("SRV 0 1 1001 10-244-1-1.{cart}")]);
 }

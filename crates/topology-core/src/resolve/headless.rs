@@ -22,45 +22,110 @@ use crate::snapshot::Snapshot;
 /// The port number in the key of the server that stands for the name of the Service, and in its endpoints.
 const NO_PORT: u16 = 0;
 
-/// Resolves the endpoints of the Service `name` as seen from `me`; an empty result if it does not exist.
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+/// A headless Service as seen from one node. A caller that needs few of its ports resolves each alone: slices may have
+/// 20,000.
+#[derive(Debug)]
+pub struct HeadlessService<'a> {
+    snapshot: &'a Snapshot,
+    me: &'a Viewpoint,
+    service: &'a Service,
+    /// With all endpoints ready, if the Service publishes endpoints that are not ready.
+    slices: Cow<'a, [EndpointSlice]>,
+}
+
+/// Resolves the name and all ports of the Service `name` as seen from `me`; an empty result if it does not exist.
 ///
 /// The servers are at the unspecified address of each family that has slices. Those with port 0 are for the name of the
 /// Service, the others for its ports. No kernel gets them: the scheduler is always `wrr`, and session affinity has no
 /// effect.
 pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
     let mut resolution = Resolution::default();
-    let Some(service) = snapshot.service(name) else {
+    let Some(service) = HeadlessService::find(snapshot, me, name) else {
         return resolution;
     };
-    let published = published(service, snapshot.slices(name));
-    let slices = published.as_deref().unwrap_or(snapshot.slices(name));
-    let unnamed = ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN);
-    let first = service.ports.first().unwrap_or(&unnamed);
-    let ports = ports_of(service, slices);
-    let by_port = Targets::of(ports.len(), slices);
-    for family in [Family::V4, Family::V6] {
-        let of_name = (first, NO_PORT, without_ports(slices, family));
-        let of_ports = ports.iter().map(|port| {
+    let ports = service.ports();
+    let by_port = Targets::of(ports.len(), &service.slices);
+    for family in FAMILIES {
+        service.add_name(family, &mut resolution);
+        for port in &*ports {
             let targets = by_port.of_port(port, family);
-            (port, port.port.get(), targets)
-        });
-        let views = std::iter::once(of_name).chain(of_ports);
-        for (port, number, targets) in views.filter(|(_, _, targets)| !targets.is_empty()) {
-            let view = PortView {
-                snapshot,
-                me,
-                service,
-                targets,
-                port,
-                frontend: Frontend::cluster_ip(Frontend::node_port(family).address),
-                number,
-                outside: None,
-                own_node: snapshot.node(&me.node),
-            };
-            view.resolve(&mut resolution);
+            service.add(port, port.port.get(), targets, family, &mut resolution);
         }
     }
     resolution
+}
+
+impl<'a> HeadlessService<'a> {
+    /// The Service `name` as seen from `me`, if it exists.
+    pub fn find(snapshot: &'a Snapshot, me: &'a Viewpoint, name: &ObjectName) -> Option<Self> {
+        let service = snapshot.service(name)?;
+        Some(Self {
+            snapshot,
+            me,
+            service,
+            slices: published(service, snapshot.slices(name)),
+        })
+    }
+
+    /// The ports of the Service, and those that only slices have, each with a number of its own.
+    pub fn ports(&self) -> Cow<'a, [ServicePort]> {
+        ports_of(self.service, &self.slices)
+    }
+
+    /// Resolves the name alone, as [`resolve_headless`] does with all ports.
+    pub fn resolve_name(&self) -> Resolution {
+        let mut resolution = Resolution::default();
+        for family in FAMILIES {
+            self.add_name(family, &mut resolution);
+        }
+        resolution
+    }
+
+    /// Resolves one of [`ports`](Self::ports) alone, as [`resolve_headless`] does with all others.
+    pub fn resolve_port(&self, port: &ServicePort) -> Resolution {
+        let mut resolution = Resolution::default();
+        let by_port = Targets::of(1, &self.slices);
+        for family in FAMILIES {
+            let targets = by_port.of_port(port, family);
+            self.add(port, port.port.get(), targets, family, &mut resolution);
+        }
+        resolution
+    }
+
+    fn add_name(&self, family: Family, resolution: &mut Resolution) {
+        let unnamed = ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN);
+        let first = self.service.ports.first().unwrap_or(&unnamed);
+        let targets = without_ports(&self.slices, family);
+        self.add(first, NO_PORT, targets, family, resolution);
+    }
+
+    /// Adds the server for these endpoints, if there are any.
+    fn add(
+        &self,
+        port: &ServicePort,
+        number: u16,
+        targets: PortTargets<'_>,
+        family: Family,
+        resolution: &mut Resolution,
+    ) {
+        if targets.is_empty() {
+            return;
+        }
+        let view = PortView {
+            snapshot: self.snapshot,
+            me: self.me,
+            service: self.service,
+            targets,
+            port,
+            frontend: Frontend::cluster_ip(Frontend::node_port(family).address),
+            number,
+            outside: None,
+            own_node: self.snapshot.node(&self.me.node),
+        };
+        view.resolve(resolution);
+    }
 }
 
 /// The ports of the Service, and those that only slices have.
@@ -93,15 +158,16 @@ fn ports_of<'s>(service: &'s Service, slices: &[EndpointSlice]) -> Cow<'s, [Serv
     Cow::Owned(ports)
 }
 
-/// The slices with all endpoints ready, if the Service publishes endpoints that are not ready.
-fn published(service: &Service, slices: &[EndpointSlice]) -> Option<Vec<EndpointSlice>> {
-    let mut slices = service
-        .publish_not_ready_addresses
-        .then(|| slices.to_vec())?;
+/// The slices, with all endpoints ready if the Service publishes endpoints that are not ready.
+fn published<'s>(service: &Service, slices: &'s [EndpointSlice]) -> Cow<'s, [EndpointSlice]> {
+    if !service.publish_not_ready_addresses {
+        return Cow::Borrowed(slices);
+    }
+    let mut slices = slices.to_vec();
     for endpoint in slices.iter_mut().flat_map(|slice| &mut slice.endpoints) {
         endpoint.ready = true;
     }
-    Some(slices)
+    Cow::Owned(slices)
 }
 
 fn without_ports(slices: &[EndpointSlice], family: Family) -> PortTargets<'_> {

@@ -85,4 +85,12 @@ impl Memory {
         });
         self.set(service, kept.collect());
     }
+
+    /// Stores what `resolution` of a part of `service` asks to keep, and keeps the rest about the Service.
+    pub fn store_part(&mut self, service: &ObjectName, resolution: &Resolution) {
+        for resolved in &resolution.servers {
+            let memory = resolved.memory.clone();
+            self.set_server(service, resolved.server.key, memory);
+        }
+    }
 }

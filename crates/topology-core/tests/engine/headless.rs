@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use topology_core::memory::Memory;
 use topology_core::model::{Family, Frontend, Protocol};
 use topology_core::resolve::{
-    Resolution, ResolvedServer, Viewpoint, resolve, resolve_for_clients, resolve_headless,
+    HeadlessService, Resolution, ResolvedServer, Viewpoint, resolve, resolve_for_clients,
+    resolve_headless,
 };
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
@@ -239,4 +241,75 @@ fn changes_for_every_node_name_services_and_tell_whether_nodes_changed() {
     assert!(world.snapshot.take_changes().nodes);
     world.snapshot.remove_service(&world.service.name);
     assert!(!world.snapshot.has_services_in("t"));
+}
+
+/// A headless Service with two named ports and one of slices, in both families, and with slow start.
+fn with_ports() -> World {
+    let mut policy = weighted(&[("node", 80), ("*", 20)]);
+    policy.slow_start = 100;
+    let mut world = headless().policy(policy);
+    world.me.now = Some(0);
+    let admin = service_port("admin", Protocol::Tcp, 9);
+    world.service.ports.push(admin);
+    let mut other = slice("s-2", "s", [ep(9).on("n2")]);
+    other.ports = vec![
+        slice_port("admin", Protocol::Tcp, 9000),
+        slice_port("more", Protocol::Udp, 9001),
+    ];
+    world.snapshot.set_slice(other);
+    let mut v6 = slice("s-6", "s", [at("fd00::1".parse().unwrap()).on("n1")]);
+    v6.family = Family::V6;
+    world.snapshot.set_slice(v6);
+    world.snapshot.set_service(world.service.clone());
+    world
+}
+
+fn by_key(mut servers: Vec<ResolvedServer>) -> Vec<ResolvedServer> {
+    servers.sort_by_key(|server| server.server.key);
+    servers
+}
+
+#[test]
+fn the_name_and_each_port_alone_are_resolved_as_all_together() {
+    let mut world = with_ports();
+    for published in [false, true] {
+        world.service.publish_not_ready_addresses = published;
+        let whole = resolved(&mut world).servers;
+        assert_eq!(whole.len(), 6);
+        let name = &world.service.name;
+        let service = HeadlessService::find(&world.snapshot, &world.me, name).unwrap();
+        let mut alone = service.resolve_name().servers;
+        assert_eq!(alone.len(), 2);
+        for port in &*service.ports() {
+            alone.extend(service.resolve_port(port).servers);
+        }
+        assert_eq!(by_key(alone), by_key(whole));
+    }
+}
+
+#[test]
+fn parts_of_a_service_remember_their_servers_alone() {
+    let mut world = with_ports();
+    let whole = resolved(&mut world);
+    let name = world.service.name.clone();
+    let mut expected = Memory::default();
+    expected.store(&name, &whole);
+    let mut memory = Memory::default();
+    for server in whole.servers {
+        assert!(server.memory.is_some());
+        let servers = vec![server];
+        let part = Resolution {
+            servers,
+            ..Resolution::default()
+        };
+        memory.store_part(&name, &part);
+    }
+    assert_eq!(memory, expected);
+    let mut part = resolved(&mut world);
+    part.servers.truncate(1);
+    part.servers[0].memory = None;
+    let key = part.servers[0].server.key;
+    memory.store_part(&name, &part);
+    assert_eq!(memory.of(&name, &key), None);
+    assert_ne!(memory, Memory::default());
 }
