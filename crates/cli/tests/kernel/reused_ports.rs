@@ -1,0 +1,161 @@
+//! Client ports that IPVS still has in the entry of another connection.
+//!
+//! IPVS finds the entry of a reply by the real server and the client (`ip_vs_conn_out_get` in
+//! `net/netfilter/ipvs/ip_vs_conn.c`), and sends the reply from the virtual address of that entry.
+
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+
+use crate::agent::Node;
+use crate::lab::{Lab, Place, sh, succeeds, wait_until};
+use crate::yaml::{NODES, slice, web};
+
+const SERVICES: [&str; 2] = ["10.96.0.10", "10.96.0.11"];
+/// Client ports.
+const PORT: u16 = 40_000;
+const OTHER_PORT: u16 = 40_002;
+/// At least two SYNs.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// The result of a connection without a SYN-ACK.
+const NO_ANSWER: Result<(), Errno> = Err(Errno::INPROGRESS);
+
+/// A client pod, and two Services with another pod as their only endpoint.
+struct SharedEndpoint {
+    client: Place,
+    endpoint: Place,
+    _node: Node,
+    // Last: it deletes the namespaces.
+    _lab: Lab,
+}
+
+impl SharedEndpoint {
+    fn start() -> Self {
+        let mut lab = Lab::new();
+        let (client, endpoint) = (lab.pod(), lab.pod());
+        let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
+        node.write("nodes.yaml", NODES);
+        let endpoints = [format!("{} n1", endpoint.v4)];
+        for (name, ip) in ["one", "two"].into_iter().zip(SERVICES) {
+            let ports = [("TCP", 80, 8080)];
+            let text = slice(name, &format!("{name}-4"), &ports, &endpoints);
+            node.write(&format!("{name}.yaml"), &(web(name, &[ip]).yaml() + &text));
+        }
+        node.start();
+        // Without a chain for NAT the kernel does not look for a free source port.
+        wait_until("the table", || succeeds("nft list table ip ipvs-topo"));
+        Self {
+            client,
+            endpoint,
+            _node: node,
+            _lab: lab,
+        }
+    }
+
+    /// Where the endpoint listens.
+    fn direct(&self) -> SocketAddr {
+        SocketAddr::new(self.endpoint.v4, 8080)
+    }
+
+    /// Connects from a port of the client pod.
+    fn ask(&self, port: u16, target: SocketAddr) -> Result<(), Errno> {
+        let source = SocketAddr::new(self.client.v4, port);
+        self.client.inside(|| ask(source, target))
+    }
+
+    /// Connects through the first Service, and waits until both sides have closed the connection.
+    fn ask_service(&self, port: u16) {
+        assert_eq!(self.ask(port, service(0)), Ok(()));
+        wait_closed(port);
+    }
+
+    /// Asserts that NAT gave another source port to the direct connection from a client port.
+    fn assert_other_source_port(&self, port: u16) {
+        let tracked = sh(&format!(
+            "conntrack -L -p tcp --orig-dst {} --sport {port} 2>/dev/null",
+            self.endpoint.v4
+        ));
+        assert!(tracked.contains(&format!("sport={port} ")), "{tracked}");
+        assert!(!tracked.contains(&format!("dport={port} ")), "{tracked}");
+    }
+}
+
+fn service(number: usize) -> SocketAddr {
+    SocketAddr::new(SERVICES[number].parse().unwrap(), 80)
+}
+
+/// Connects in the thread's namespace. Other connections may have the same source.
+fn connect_from(source: SocketAddr, target: SocketAddr) -> Result<TcpStream, Errno> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
+    bind(&socket, &source)?;
+    connect(&socket, &target)?;
+    Ok(TcpStream::from(socket))
+}
+
+/// Connects, and reads the answer of `guest serve`, which then closes the connection.
+fn ask(source: SocketAddr, target: SocketAddr) -> Result<(), Errno> {
+    let mut stream = connect_from(source, target)?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer.trim(), "endpoint");
+    Ok(())
+}
+
+/// The state of the entry of IPVS for a client port.
+fn entry(port: u16) -> Option<String> {
+    let (table, port) = (sh("ipvsadm -Lnc"), format!(":{port} "));
+    let line = table.lines().find(|line| line.contains(&port))?;
+    line.split_whitespace().nth(2).map(str::to_owned)
+}
+
+/// Waits until IPVS has seen the end of a connection from both sides.
+fn wait_closed(port: u16) {
+    wait_until("the end of the connection", || {
+        entry(port).as_deref() == Some("TIME_WAIT")
+    });
+}
+
+fn load_rules(text: &str) {
+    sh(&format!("nft -f - <<'EOF'\n{text}\nEOF"));
+}
+
+/// Counts replies of direct connections that come from a Service. IPVS changes replies at priority 100 of the hook
+/// `forward`, and at 98 of `input`.
+fn count_at(hook: &str) {
+    load_rules(&format!(
+        "table ip counted {{
+            chain replies {{
+                type filter hook {hook} priority 101;
+                ct original ip daddr != 10.96.0.0/12 ip saddr 10.96.0.0/12 counter
+            }}
+        }}"
+    ));
+}
+
+fn counted() -> u32 {
+    let chain = sh("nft list chain ip counted replies");
+    let (_, count) = chain.split_once("packets ").unwrap();
+    count.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn replies_of_a_direct_connection_come_from_the_service_that_had_its_client_port_before() {
+    let world = SharedEndpoint::start();
+    let _servers = world.endpoint.serve(8080, "endpoint");
+    count_at("forward");
+    world.ask_service(PORT);
+
+    assert_eq!(world.ask(OTHER_PORT, world.direct()), Ok(()));
+    assert_eq!(counted(), 0);
+    assert_eq!(world.ask(PORT, world.direct()), NO_ANSWER);
+    assert!(counted() > 0);
+
+    // NAT changes it back before IPVS sees the reply.
+    world.assert_other_source_port(PORT);
+}
