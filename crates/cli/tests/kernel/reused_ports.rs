@@ -159,3 +159,23 @@ fn replies_of_a_direct_connection_come_from_the_service_that_had_its_client_port
     // NAT changes it back before IPVS sees the reply.
     world.assert_other_source_port(PORT);
 }
+
+#[test]
+fn with_nat_alone_the_same_port_reaches_the_endpoint() {
+    let world = SharedEndpoint::start();
+    let _servers = world.endpoint.serve(8080, "endpoint");
+    // As kube-proxy's nftables mode.
+    load_rules(&format!(
+        "table ip translated {{
+            chain prerouting {{
+                type nat hook prerouting priority -100;
+                ip daddr 203.0.113.9 tcp dport 80 dnat to {}
+            }}
+        }}",
+        world.direct()
+    ));
+    let translated = "203.0.113.9:80".parse().unwrap();
+    assert_eq!(world.ask(PORT, translated), Ok(()));
+    assert_eq!(world.ask(PORT, world.direct()), Ok(()));
+    world.assert_other_source_port(PORT);
+}
