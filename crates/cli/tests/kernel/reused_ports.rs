@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use crate::agent::Node;
-use crate::lab::{Lab, Place, sh, succeeds, wait_until};
+use crate::lab::{Lab, NODE_V4, Place, sh, succeeds, wait_until};
 use crate::yaml::{NODES, slice, web};
 
 const SERVICES: [&str; 2] = ["10.96.0.10", "10.96.0.11"];
@@ -178,4 +178,20 @@ fn with_nat_alone_the_same_port_reaches_the_endpoint() {
     assert_eq!(world.ask(PORT, translated), Ok(()));
     assert_eq!(world.ask(PORT, world.direct()), Ok(()));
     world.assert_other_source_port(PORT);
+}
+
+#[test]
+fn processes_of_the_node_get_such_replies_because_the_kernel_finds_their_socket_before() {
+    let world = SharedEndpoint::start();
+    let _servers = world.endpoint.serve(8080, "endpoint");
+    count_at("input");
+    for (early_demux, port, expected) in [(1, PORT, Ok(())), (0, OTHER_PORT, NO_ANSWER)] {
+        sh(&format!("sysctl -qw net.ipv4.ip_early_demux={early_demux}"));
+        let source = SocketAddr::new(NODE_V4.parse().unwrap(), port);
+        assert_eq!(ask(source, service(0)), Ok(()));
+        wait_closed(port);
+        let before = counted();
+        assert_eq!(ask(source, world.direct()), expected);
+        assert!(counted() > before);
+    }
 }
