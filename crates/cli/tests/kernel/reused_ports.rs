@@ -144,6 +144,15 @@ fn counted() -> u32 {
     count.split(' ').next().unwrap().parse().unwrap()
 }
 
+/// Gives replies the source to which the client has sent, which connection tracking knows.
+const RESTORE: &str = "
+table ip restored {
+    chain replies {
+        type filter hook forward priority 101;
+        ct direction reply ip saddr 10.96.0.0/12 meta l4proto tcp ip saddr set ct original ip daddr tcp sport set ct original proto-dst
+    }
+}";
+
 #[test]
 fn replies_of_a_direct_connection_come_from_the_service_that_had_its_client_port_before() {
     let world = SharedEndpoint::start();
@@ -194,4 +203,15 @@ fn processes_of_the_node_get_such_replies_because_the_kernel_finds_their_socket_
         assert_eq!(ask(source, world.direct()), expected);
         assert!(counted() > before);
     }
+}
+
+#[test]
+fn a_rule_behind_ipvs_restores_the_source_of_replies_of_direct_connections() {
+    let world = SharedEndpoint::start();
+    let _servers = world.endpoint.serve(8080, "endpoint");
+    world.ask_service(PORT);
+    load_rules(RESTORE);
+    assert_eq!(world.ask(PORT, world.direct()), Ok(()));
+    assert!(entry(PORT).is_some());
+    assert_eq!(world.ask(OTHER_PORT, service(0)), Ok(()));
 }
