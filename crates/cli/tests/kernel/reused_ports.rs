@@ -3,7 +3,7 @@
 //! IPVS finds the entry of a reply by the real server and the client (`ip_vs_conn_out_get` in
 //! `net/netfilter/ipvs/ip_vs_conn.c`), and sends the reply from the virtual address of that entry.
 
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use crate::agent::Node;
-use crate::lab::{Lab, NODE_V4, Place, sh, succeeds, wait_until};
+use crate::lab::{Lab, NODE_V4, Place, sh, succeeds, talk, wait_until};
 use crate::yaml::{NODES, slice, web};
 
 const SERVICES: [&str; 2] = ["10.96.0.10", "10.96.0.11"];
@@ -33,10 +33,11 @@ struct SharedEndpoint {
 }
 
 impl SharedEndpoint {
-    fn start() -> Self {
+    fn start(arguments: &[&str]) -> Self {
         let mut lab = Lab::new();
         let (client, endpoint) = (lab.pod(), lab.pod());
         let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
+        node = node.with(arguments);
         node.write("nodes.yaml", NODES);
         let endpoints = [format!("{} n1", endpoint.v4)];
         for (name, ip) in ["one", "two"].into_iter().zip(SERVICES) {
@@ -70,6 +71,18 @@ impl SharedEndpoint {
     fn ask_service(&self, port: u16) {
         assert_eq!(self.ask(port, service(0)), Ok(()));
         wait_closed(port);
+    }
+
+    /// Connects through both Services from one port, and returns the ends of the client and the endpoint, older first.
+    fn connect_twice(&self) -> [(TcpStream, TcpStream); 2] {
+        let listener = self.endpoint.listen(8080);
+        let source = SocketAddr::new(self.client.v4, PORT);
+        [0, 1].map(|number| {
+            let open = || connect_from(source, service(number)).unwrap();
+            let client = self.client.inside(open);
+            let (server, _) = listener.accept().unwrap();
+            (client, server)
+        })
     }
 
     /// Asserts that NAT gave another source port to the direct connection from a client port.
@@ -155,7 +168,7 @@ table ip restored {
 
 #[test]
 fn replies_of_a_direct_connection_come_from_the_service_that_had_its_client_port_before() {
-    let world = SharedEndpoint::start();
+    let world = SharedEndpoint::start(&[]);
     let _servers = world.endpoint.serve(8080, "endpoint");
     count_at("forward");
     world.ask_service(PORT);
@@ -171,7 +184,7 @@ fn replies_of_a_direct_connection_come_from_the_service_that_had_its_client_port
 
 #[test]
 fn with_nat_alone_the_same_port_reaches_the_endpoint() {
-    let world = SharedEndpoint::start();
+    let world = SharedEndpoint::start(&[]);
     let _servers = world.endpoint.serve(8080, "endpoint");
     // As kube-proxy's nftables mode.
     load_rules(&format!(
@@ -191,7 +204,7 @@ fn with_nat_alone_the_same_port_reaches_the_endpoint() {
 
 #[test]
 fn processes_of_the_node_get_such_replies_because_the_kernel_finds_their_socket_before() {
-    let world = SharedEndpoint::start();
+    let world = SharedEndpoint::start(&[]);
     let _servers = world.endpoint.serve(8080, "endpoint");
     count_at("input");
     for (early_demux, port, expected) in [(1, PORT, Ok(())), (0, OTHER_PORT, NO_ANSWER)] {
@@ -207,11 +220,35 @@ fn processes_of_the_node_get_such_replies_because_the_kernel_finds_their_socket_
 
 #[test]
 fn a_rule_behind_ipvs_restores_the_source_of_replies_of_direct_connections() {
-    let world = SharedEndpoint::start();
+    let world = SharedEndpoint::start(&[]);
     let _servers = world.endpoint.serve(8080, "endpoint");
     world.ask_service(PORT);
     load_rules(RESTORE);
     assert_eq!(world.ask(PORT, world.direct()), Ok(()));
     assert!(entry(PORT).is_some());
     assert_eq!(world.ask(OTHER_PORT, service(0)), Ok(()));
+}
+
+/// Asserts that only replies of the newer of two connections arrive, until a rule restores their sources.
+fn assert_older_stops(older: (TcpStream, TcpStream), newer: &(TcpStream, TcpStream)) {
+    let (mut client, mut server) = older;
+    talk(&newer.0, &newer.1);
+    server.write_all(b"word").unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let error = client.read_exact(&mut [0; 4]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+
+    load_rules(RESTORE);
+    // TCP repeats the word, with growing pauses.
+    client.set_read_timeout(Some(PATIENCE * 8)).unwrap();
+    client.read_exact(&mut [0; 4]).unwrap();
+    talk(&client, &server);
+    talk(&newer.0, &newer.1);
+}
+
+#[test]
+fn of_two_connections_from_one_port_the_older_stops_until_a_rule_restores_its_source() {
+    let world = SharedEndpoint::start(&[]);
+    let [older, newer] = world.connect_twice();
+    assert_older_stops(older, &newer);
 }
