@@ -252,3 +252,13 @@ fn of_two_connections_from_one_port_the_older_stops_until_a_rule_restores_its_so
     let [older, newer] = world.connect_twice();
     assert_older_stops(older, &newer);
 }
+
+#[test]
+fn the_older_also_stops_if_both_are_masqueraded() {
+    let world = SharedEndpoint::start(&["--masquerade-all"]);
+    let [older, newer] = world.connect_twice();
+    let [one, two] = [&older, &newer].map(|(_, server)| server.peer_addr().unwrap());
+    assert_ne!(one.ip(), world.client.v4);
+    assert_ne!(one, two);
+    assert_older_stops(older, &newer);
+}
