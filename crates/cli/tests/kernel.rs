@@ -46,6 +46,8 @@ mod nftables;
 mod one_kernel;
 #[path = "kernel/packets.rs"]
 mod packets;
+#[path = "kernel/reused_ports.rs"]
+mod reused_ports;
 #[path = "kernel/sctp.rs"]
 mod sctp;
 #[path = "kernel/services.rs"]
