@@ -5,9 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
-use topology_core::model::{
-    Endpoint, EndpointSlice, Family, FrontendKind, ObjectName, Protocol, Service,
-};
+use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
@@ -308,12 +306,8 @@ fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
 }
 
 fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {
-    let frontends = service.frontends.iter();
-    frontends
-        .filter(move |frontend| {
-            frontend.kind == FrontendKind::ClusterIp && Family::of(frontend.address) == family
-        })
-        .map(|frontend| frontend.address)
+    let all = service.cluster_ips();
+    all.filter(move |address| Family::of(*address) == family)
 }
 
 fn hostname(slices: &[EndpointSlice], address: IpAddr) -> String {
