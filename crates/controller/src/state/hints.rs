@@ -52,11 +52,11 @@ use slice::{Group, Slice, Written};
 
 /// An Event to record about a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
+pub struct NewEvent {
     pub key: Key,
     /// The `metadata.uid` of the object, if known.
     pub uid: Option<String>,
-    /// Milliseconds since 1970, for Events of the first look: the same for every leader.
+    /// Milliseconds since 1970, for Events of the first decision: the same for every leader.
     pub since: Option<i64>,
     pub note: String,
 }
@@ -77,7 +77,7 @@ pub(super) struct Hints {
     written: BTreeMap<Name, Written>,
     /// Why each is left alone.
     left: BTreeMap<Group, String>,
-    /// The state of each at the last look.
+    /// The state of each at the last decision.
     states: BTreeMap<Group, HintState>,
     /// The slices whose endpoints differ from the desired ones.
     changes: Vec<(Name, Vec<Value>)>,
@@ -161,13 +161,13 @@ impl Hints {
     }
 
     /// Decides again; returns the Events to record.
-    pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
+    pub(super) fn decide(&mut self, zones: Option<&Zones>) -> Vec<NewEvent> {
         let decisions = self.decisions(zones);
         let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
         self.states.retain(|group, _| groups.contains(group));
         self.left.retain(|group, _| groups.contains(group));
         self.changes.clear();
-        let mut all: Vec<News> = Vec::new();
+        let mut all: Vec<NewEvent> = Vec::new();
         for (group, mut decision) in decisions {
             self.changes.append(&mut decision.changes);
             match &decision.left {
@@ -178,18 +178,18 @@ impl Hints {
             if before == Some(decision.state) {
                 continue;
             }
-            if let Some(news) = self.news(&group.0, &decision, before.is_none()) {
+            if let Some(event) = self.event(&group.0, &decision, before.is_none()) {
                 // Both families of a Service share one Event.
-                match all.last_mut().filter(|last| last.key == news.key) {
-                    Some(last) => last.note.extend(["; ", &news.note]),
-                    None => all.push(news),
+                match all.last_mut().filter(|last| last.key == event.key) {
+                    Some(last) => last.note.extend(["; ", &event.note]),
+                    None => all.push(event),
                 }
             }
         }
         all
     }
 
-    fn news(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<News> {
+    fn event(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<NewEvent> {
         let known = self.services.get(service)?;
         let (reason, note) = match (&decision.left, &decision.event) {
             _ if decision.state == HintState::Dealing => return None,
@@ -197,7 +197,7 @@ impl Hints {
             (None, Some(event)) => (event.reason(), event.to_string()),
             (None, None) => return None,
         };
-        Some(News {
+        Some(NewEvent {
             key: (ObjectName::new(&*service.0, &*service.1), reason),
             uid: None,
             since: is_first.then_some(known.created),

@@ -56,7 +56,7 @@ pub(super) struct Known<'h> {
     pub(super) written: &'h BTreeMap<Name, Written>,
     /// Why each is left alone.
     pub(super) left: &'h BTreeMap<Group, String>,
-    /// The state of each at the last look.
+    /// The state of each at the last decision.
     pub(super) states: &'h BTreeMap<Group, HintState>,
 }
 
@@ -115,7 +115,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether the current hints are hints by CPU: by the last look, or else by the slices.
+    /// Whether the current hints are hints by CPU: by the last decision, or else by the slices.
     fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.states.get(group) {

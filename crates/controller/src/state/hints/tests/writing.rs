@@ -100,7 +100,7 @@ fn hints_that_the_api_server_drops_are_not_written_again() {
     object["spec"]["trafficDistribution"] = json!("PreferSameNode");
     fake.state.apply(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
-    fake.state.look();
+    fake.state.decide_hints();
     let [write] = &slice_writes(&mut fake.state)[..] else {
         panic!("one write");
     };
@@ -113,6 +113,6 @@ fn hints_that_the_api_server_drops_are_not_written_again() {
     fake.state.wrote(write, unchanged);
     assert_eq!(slice_writes(&mut fake.state), []);
     fake.make("cart-1", &endpoints("a b c"));
-    fake.state.look();
+    fake.state.decide_hints();
     assert_eq!(slice_writes(&mut fake.state).len(), 1);
 }
