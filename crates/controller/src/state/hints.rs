@@ -151,8 +151,8 @@ impl Hints {
         let mut count = Count::default();
         for state in self.states.values() {
             match state {
-                HintState::Unasked | HintState::Dealing => {}
-                HintState::Dealt | HintState::Placed => count.written += 1,
+                HintState::NotRequested | HintState::Allocating => {}
+                HintState::Allocated | HintState::SamePlace => count.written += 1,
                 HintState::Refused(_) => count.refused += 1,
                 HintState::Left => count.left += 1,
             }
@@ -192,7 +192,7 @@ impl Hints {
     fn event(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<NewEvent> {
         let known = self.services.get(service)?;
         let (reason, note) = match (&decision.left, &decision.event) {
-            _ if decision.state == HintState::Dealing => return None,
+            _ if decision.state == HintState::Allocating => return None,
             (Some(why), _) => (HINTS_LEFT, format!("no hints are written: {why}")),
             (None, Some(event)) => (event.reason(), event.to_string()),
             (None, None) => return None,
