@@ -206,8 +206,8 @@ impl Loop {
                         self.event_recorder.forget();
                         self.state.forget();
                     }
-                    self.metrics.stands(leads, self.state.node_count());
-                    self.metrics.hinted(self.state.hinted());
+                    self.metrics.set_leader(leads, self.state.node_count());
+                    self.metrics.set_hints(self.state.hint_counts());
                     if leads && self.is_informed() {
                         self.lead().await;
                     }
@@ -254,7 +254,7 @@ impl Loop {
                 self.ended_list(&followed);
             }
             Update::Failed(followed) => {
-                self.metrics.trouble();
+                self.metrics.count_watch_failure();
                 // Without Services the map lacks only the labels of their annotations.
                 if followed.collection == Collection::Services {
                     self.ended_list(&followed);
@@ -322,7 +322,7 @@ impl Loop {
                 return;
             }
             let written = write_event(&self.connection, &event).await;
-            self.metrics.wrote("Event", written.is_ok());
+            self.metrics.count_write("Event", written.is_ok());
             let is_retried = matches!(&written, Err(error) if error.fault.is_passing());
             let now = Timestamp::now().as_millisecond();
             self.event_recorder.record_result(now, &event, !is_retried);
@@ -398,12 +398,14 @@ impl Loop {
     }
 
     fn record(&mut self, write: &Write, done: Result<Value, ApiError>) {
-        self.metrics.wrote(write.collection.kind(), done.is_ok());
-        self.budget.wrote(self.epoch.elapsed(), write, done.is_ok());
+        self.metrics
+            .count_write(write.collection.kind(), done.is_ok());
+        self.budget
+            .record_write(self.epoch.elapsed(), write, done.is_ok());
         match done {
             // The response comes before the watch event.
             Ok(object) => {
-                if let Some(event) = self.state.wrote(write, object) {
+                if let Some(event) = self.state.record_write(write, object) {
                     self.record_event(Timestamp::now().as_millisecond(), event);
                 }
                 self.write_log.succeeded();

@@ -37,7 +37,7 @@ use crate::event_recorder::{Key, ServiceFallback};
 use annotation_labels::AnnotationLabels;
 pub use collection::Collection;
 use hints::Hints;
-pub use hints::{Count, NewEvent};
+pub use hints::{HintCounts, NewEvent};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
@@ -243,7 +243,7 @@ impl State {
     }
 
     /// Records a write and the response of the API server. Returns the Event to record, if any.
-    pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<NewEvent> {
+    pub fn record_write(&mut self, write: &Write, answer: Value) -> Option<NewEvent> {
         if write.kind == WriteKind::Delete {
             self.delete(write.collection, &write.name);
             return None;
@@ -252,7 +252,7 @@ impl State {
         let before = self.observed.objects.get(&key);
         let event = before.and_then(|before| levels::event(write.collection, before, &write.body));
         if write.collection == Collection::Slices {
-            self.hints.wrote(&write.body, &answer);
+            self.hints.record_write(&write.body, &answer);
         }
         self.apply(write.collection, answer);
         event
@@ -271,8 +271,8 @@ impl State {
         self.hints.decide(zones.as_ref())
     }
 
-    pub fn hinted(&self) -> Count {
-        self.hints.count()
+    pub fn hint_counts(&self) -> HintCounts {
+        self.hints.counts()
     }
 
     /// The CPU of each zone, if a Service requests hints by CPU.

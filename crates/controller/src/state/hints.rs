@@ -63,7 +63,7 @@ pub struct NewEvent {
 
 /// Number of Services, counted per family, by the state of their hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct HintCounts {
     pub written: usize,
     pub refused: usize,
     pub left: usize,
@@ -127,7 +127,7 @@ impl Hints {
         self.listed.insert(collection);
     }
 
-    pub(super) fn wrote(&mut self, body: &Value, answer: &Value) {
+    pub(super) fn record_write(&mut self, body: &Value, answer: &Value) {
         if let Some(slice) = Slice::read(answer) {
             let written = Written::new(value::list(body, "/endpoints").to_vec(), slice);
             self.written.insert(value::name(answer), written);
@@ -147,8 +147,8 @@ impl Hints {
         all.any(|service| service.wanted == HintMode::Auto)
     }
 
-    pub(super) fn count(&self) -> Count {
-        let mut count = Count::default();
+    pub(super) fn counts(&self) -> HintCounts {
+        let mut count = HintCounts::default();
         for state in self.states.values() {
             match state {
                 HintState::NotRequested | HintState::Allocating => {}

@@ -594,7 +594,7 @@ fn settle_with_events(state: &mut State, now: i64) -> Vec<NewEvent> {
     let writes = state.plan(now);
     let events = writes
         .iter()
-        .filter_map(|write| state.wrote(write, write.body.clone()));
+        .filter_map(|write| state.record_write(write, write.body.clone()));
     events.collect()
 }
 

@@ -29,6 +29,6 @@ fn first_events_have_the_same_time_for_every_leader_and_success_is_reported_afte
     }
     fake.make("cart-1", &endpoints("a b c"));
     assert_eq!(fake.state.decide_hints(), [], "no hints are written yet");
-    assert_eq!(fake.state.hinted(), Count::default());
+    assert_eq!(fake.state.hint_counts(), HintCounts::default());
     assert_eq!(reasons(&fake.settle().0), [ENABLED]);
 }

@@ -89,7 +89,7 @@ impl Fake {
                 "only hints change"
             );
             self.write(MANAGER, "Update", &name, &endpoints);
-            self.state.wrote(&write, self.slices[&name].clone());
+            self.state.record_write(&write, self.slices[&name].clone());
             written.push(name);
         }
         assert_eq!(
