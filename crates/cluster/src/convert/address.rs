@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::Family;
-
 use super::report::Report;
 use object_tree::Field;
 
@@ -30,14 +28,6 @@ pub(crate) fn parse_usable(
         "use an address that other machines can reach",
     );
     None
-}
-
-pub(crate) fn family(address: IpAddr) -> Family {
-    if address.is_ipv4() {
-        Family::V4
-    } else {
-        Family::V6
-    }
 }
 
 /// Why an address cannot be that of a Service or an endpoint: the rules of Kubernetes' validation
