@@ -14,7 +14,7 @@ use telemetry::ClientRequests;
 use crate::state::HintCounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WriteLabels {
+struct ObjectWriteLabels {
     kind: &'static str,
     outcome: &'static str,
 }
@@ -29,7 +29,7 @@ pub struct Metrics {
     registry: Arc<Registry>,
     leader: Gauge<u64, AtomicU64>,
     nodes: Gauge<u64, AtomicU64>,
-    writes: Family<WriteLabels, Counter>,
+    writes: Family<ObjectWriteLabels, Counter>,
     watch_failures: Counter,
     hints: Family<HintLabels, Gauge<u64, AtomicU64>>,
     requests: ClientRequests,
@@ -96,7 +96,7 @@ impl Metrics {
     pub fn count_write(&self, kind: &'static str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.writes
-            .get_or_create(&WriteLabels { kind, outcome })
+            .get_or_create(&ObjectWriteLabels { kind, outcome })
             .inc();
     }
 

@@ -36,7 +36,7 @@ use crate::event_recorder::{Key, ServiceFallback};
 
 use annotation_labels::AnnotationLabels;
 pub use collection::Collection;
-use hints::Hints;
+use hints::SliceHints;
 pub use hints::{HintCounts, NewEvent};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
@@ -59,7 +59,7 @@ pub struct State {
     left_out: BTreeMap<String, String>,
     map_keys: MapKeys,
     writes_hints: bool,
-    hints: Hints,
+    hints: SliceHints,
     pods: PodLocations,
 }
 

@@ -46,7 +46,7 @@ use super::collection::Collection;
 use super::value;
 use super::write::{Name, Write, WriteKind};
 use crate::event_recorder::{HINTS_LEFT, Key};
-use decide::{Decision, HintState, Known};
+use decide::{HintDecision, HintState, Known};
 use service::ServiceHints;
 use slice::{Group, Slice, Written};
 
@@ -70,7 +70,7 @@ pub struct HintCounts {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Hints {
+pub(super) struct SliceHints {
     listed: BTreeSet<Collection>,
     services: BTreeMap<Name, ServiceHints>,
     slices: BTreeMap<Name, Slice>,
@@ -83,7 +83,7 @@ pub(super) struct Hints {
     changes: Vec<(Name, Vec<Value>)>,
 }
 
-impl Hints {
+impl SliceHints {
     /// Records a Service or slice. Returns whether the hints may differ.
     pub(super) fn apply(&mut self, collection: Collection, object: &Value) -> bool {
         let name = value::name(object);
@@ -189,7 +189,7 @@ impl Hints {
         all
     }
 
-    fn event(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<NewEvent> {
+    fn event(&self, service: &Name, decision: &HintDecision, is_first: bool) -> Option<NewEvent> {
         let known = self.services.get(service)?;
         let (reason, note) = match (&decision.left, &decision.event) {
             _ if decision.state == HintState::Allocating => return None,
@@ -228,7 +228,7 @@ impl Hints {
     }
 
     /// The decisions; none before the first lists are complete.
-    fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, Decision)> {
+    fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, HintDecision)> {
         let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
         if Collection::FOR_HINTS
             .iter()

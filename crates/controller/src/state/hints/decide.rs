@@ -40,7 +40,7 @@ impl HintState {
 }
 
 #[derive(Debug)]
-pub(super) struct Decision {
+pub(super) struct HintDecision {
     pub(super) state: HintState,
     /// Why the Service is left to another writer, if it is.
     pub(super) left: Option<String>,
@@ -66,7 +66,7 @@ impl Known<'_> {
         group: &Group,
         slices: &[(&Name, &Slice)],
         zones: Option<&Zones>,
-    ) -> Decision {
+    ) -> HintDecision {
         let asked = self
             .services
             .get(&group.0)
@@ -97,7 +97,7 @@ impl Known<'_> {
         } else {
             HintState::of(asked, event.as_ref(), changes.is_empty())
         };
-        Decision {
+        HintDecision {
             state,
             left,
             event,
