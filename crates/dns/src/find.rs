@@ -79,7 +79,7 @@ impl Responder {
                     .decisions
                     .get(snapshot, name, &question.node, question.now);
                 let weighted = decision.of_name(family);
-                let turn = self.turn(question, name, &"".into());
+                let turn = self.turn(question, name, &Arc::default());
                 let endpoints = weighted
                     .into_iter()
                     .flat_map(|weighted| weighted.of_turn(turn));
@@ -154,7 +154,7 @@ impl Responder {
         let decision = self
             .decisions
             .get(snapshot, &service.name, &question.node, question.now);
-        let turn_of = asked.map_or_else(|| "".into(), |port| Arc::clone(&port.name));
+        let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
         let slices = snapshot.slices(&service.name);
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
