@@ -5,13 +5,13 @@
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use benches::{Shape, write_cluster, write_folder};
+use benches::{Shape, resident_kib, write_cluster, write_folder};
 use cluster::index::Index;
 use cluster::source::watch;
 
@@ -75,12 +75,4 @@ fn hold(path: &Path) -> Result<()> {
         (after - before) / 1_000.0 * 1.024
     );
     Ok(())
-}
-
-/// Reads the resident memory of this process.
-fn resident_kib() -> Result<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("no VmRSS")?.parse()?)
 }

@@ -6,7 +6,6 @@
 
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
-use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -14,6 +13,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use benches::resident_kib;
 use cluster::api::{NodeSource, follow};
 use cluster::index::Index;
 use kube_io::Connection;
@@ -169,12 +169,4 @@ fn node(number: usize) -> Value {
 fn policy() -> Value {
     let levels = json!([{"key": "example.com/rack"}, {"key": "zone"}, {"key": "*"}]);
     json!({"metadata": {"name": "near"}, "spec": {"mode": "Prefer", "levels": levels}})
-}
-
-/// Reads the resident memory of this process.
-fn resident_kib() -> Result<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("no VmRSS")?.parse()?)
 }

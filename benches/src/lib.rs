@@ -11,9 +11,11 @@
 //! the benches measure the same path as an operator's files.
 
 pub mod folder;
+mod own_memory;
 pub mod shape;
 pub mod yaml;
 
 pub use folder::{service_file, write_folder};
+pub use own_memory::resident_kib;
 pub use shape::{Detail, EndpointRecord, NodeRecord, ServiceRecord, Shape};
 pub use yaml::{write_cluster, write_node, write_service};

@@ -30,7 +30,7 @@ mod forgetting;
 mod host_plan;
 mod host_state;
 mod infrastructure;
-mod infrastructure_news;
+mod infrastructure_changes;
 mod initial_read;
 mod node_settings;
 mod other_proxy;
@@ -66,7 +66,7 @@ use tokio::sync::mpsc;
 use crate::node_warning::Topic;
 use crate::state::Question;
 
-pub(crate) use self::infrastructure_news::InfrastructureNews;
+pub(crate) use self::infrastructure_changes::InfrastructureChanges;
 pub(crate) use self::reconciler::{Parts, Reconciler};
 
 /// All events that wake the loop.
@@ -163,7 +163,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if self.forgetting.is_lost() {
                 return Ended::ConntrackLost;
             }
-            self.see_news();
+            self.update_warnings();
             self.publish();
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster::api::SyncStatus;
 use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
-use dataplane::host::{Machine, NodeNews, Records, SettingsConfig};
+use dataplane::host::{Machine, Records, SettingsConfig, WarningReceivers};
 use dataplane::infrastructure::NetworkMonitor;
 use dataplane::nftables::watch_forwarding;
 use dataplane::other_proxy;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::agent_config::AgentConfig;
 use crate::metrics::Metrics;
-use crate::reconcile::{Ended, InfrastructureNews, Parts, Reconciler};
+use crate::reconcile::{Ended, InfrastructureChanges, Parts, Reconciler};
 use crate::start_error::StartError;
 use crate::state::LoopEnds;
 
@@ -69,7 +69,7 @@ pub async fn run(
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
-    let (news, mut tasks) = watch_node(&config);
+    let (warnings, mut tasks) = watch_node(&config);
     let infrastructure = follow_infrastructure(&config, &source, &mut tasks).await?;
     let records = Records {
         owned: record,
@@ -81,7 +81,7 @@ pub async fn run(
         sysctl_dir: config.sysctl_dir.clone(),
         conntrack: config.conntrack,
     };
-    let host = Machine::open(records, settings, news, Arc::clone(&crash_point))?;
+    let host = Machine::open(records, settings, warnings, Arc::clone(&crash_point))?;
     let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
     tracing::info!(node = %config.node, "started");
     let parts = Parts {
@@ -123,18 +123,18 @@ const fn lost(ended: Ended) -> Option<&'static str> {
 }
 
 /// Starts the tasks that look at the node.
-fn watch_node(config: &AgentConfig) -> (NodeNews, JoinSet<()>) {
+fn watch_node(config: &AgentConfig) -> (WarningReceivers, JoinSet<()>) {
     let (proxies, other_proxy) = watch::channel(Vec::new());
     let (chains, forwarding) = watch::channel(Vec::new());
     let mut tasks = JoinSet::new();
     let period = config.check_period;
     tasks.spawn(other_proxy::watch(config.ports.clone(), period, proxies));
     tasks.spawn(watch_forwarding(period, chains));
-    let news = NodeNews {
+    let warnings = WarningReceivers {
         other_proxy,
         forwarding,
     };
-    (news, tasks)
+    (warnings, tasks)
 }
 
 /// Reads what the node depends on, and starts the task that follows it.
@@ -142,14 +142,14 @@ async fn follow_infrastructure(
     config: &AgentConfig,
     source: &Watch,
     tasks: &mut JoinSet<()>,
-) -> Result<InfrastructureNews, RouteError> {
+) -> Result<InfrastructureChanges, RouteError> {
     let monitor = NetworkMonitor::open().await?;
-    let news = InfrastructureNews {
-        network: monitor.news(),
+    let changes = InfrastructureChanges {
+        network: monitor.changes(),
         api_servers: source.sync_status().map(SyncStatus::peers),
     };
     tasks.spawn(monitor.run(config.check_period));
-    Ok(news)
+    Ok(changes)
 }
 
 /// The boot time on a clock that stops during suspend, like the loop's clock.

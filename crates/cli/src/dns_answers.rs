@@ -17,7 +17,7 @@ use agent_api::view::{ExplainView, WarningView};
 use cluster::ServiceSelection;
 use cluster::source::{Loaded, Options};
 use dns::AnswerCycle;
-use topology_core::model::{Family, FrontendKind, ObjectName, Service};
+use topology_core::model::{Family, ObjectName, Service};
 use topology_core::resolve::{ResolvedServer, resolve_headless};
 use topology_core::snapshot::Snapshot;
 
@@ -210,10 +210,8 @@ fn answer(server: &ResolvedServer) -> AnswerView {
 
 /// The cluster IPs of the Service, which every client gets.
 fn of_cluster_ips(service: &Service) -> Vec<AnswerView> {
-    let frontends = service.frontends.iter();
-    let own = frontends.filter(|frontend| frontend.kind == FrontendKind::ClusterIp);
     let answer = |family: Family| {
-        let addresses = own.clone().map(|frontend| frontend.address);
+        let addresses = service.cluster_ips();
         let of_family = addresses.filter(|address| Family::of(*address) == family);
         let addresses: Vec<String> = of_family.map(|address| address.to_string()).collect();
         (!addresses.is_empty()).then(|| AnswerView {

@@ -136,7 +136,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let mut later = None;
     if !changes.is_empty() {
         edit.commit(&mut snapshot);
-        warnings.extend(idle(&snapshot, &options, &warnings));
+        warnings.extend(without_effect(&snapshot, &options, &warnings));
         later = Some(ClusterFlows::of(&ground, &snapshot, &services, || {
             progress.tick();
         }));
@@ -155,7 +155,11 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
 }
 
 /// Warnings about policies and drains without effect, except those in `known`.
-fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
+fn without_effect(
+    snapshot: &Snapshot,
+    options: &Options,
+    known: &[WarningView],
+) -> Vec<WarningView> {
     let found = unused_policies::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
     let views = found.iter().map(describe::warning);
     let is_new = |view: &WarningView| {

@@ -31,7 +31,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
             let view = ask(&args.socket, service.as_ref()).await?;
             show(args, &view)?;
             if !args.watch {
-                return Ok(ExitStatus::of(trouble(&view)));
+                return Ok(ExitStatus::of(needs_attention(&view)));
             }
             tokio::time::sleep(WATCH).await;
         }
@@ -39,7 +39,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
 }
 
 /// Whether anything in `view` needs attention.
-fn trouble(view: &StatusView) -> bool {
+fn needs_attention(view: &StatusView) -> bool {
     let failed = |server: &agent_api::view::ServerView| {
         server
             .kernel

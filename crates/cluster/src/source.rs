@@ -176,7 +176,7 @@ pub fn is_read_once(path: &Path) -> bool {
 /// Reads `text`. Warnings use `name` as the name of the file.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
     let mut index = options.index();
-    let mut memory = Memory {
+    let mut memory = TextInMemory {
         text: Ok(text),
         context: options.context(),
     };
@@ -226,7 +226,7 @@ fn send_stream(
 ) -> Catalog {
     let mut text = Vec::new();
     let result = stream.and_then(|stream| read_within(stream, MOST_OF_STREAM, &mut text));
-    let mut memory = Memory {
+    let mut memory = TextInMemory {
         text: result.map(|()| &*text),
         context,
     };
@@ -292,12 +292,12 @@ fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, R
 }
 
 /// A text in memory, or the error of reading it.
-struct Memory<'a> {
+struct TextInMemory<'a> {
     text: io::Result<&'a [u8]>,
     context: Context,
 }
 
-impl Files for Memory<'_> {
+impl Files for TextInMemory<'_> {
     fn read(
         &mut self,
         name: &Arc<str>,

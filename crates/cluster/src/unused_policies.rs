@@ -10,7 +10,7 @@ use topology_core::model::{Drain, Labels, Service, TopologyPolicy};
 use topology_core::policy::{LevelKey, PolicySource, ZONE, suggest};
 use topology_core::snapshot::Snapshot;
 
-use crate::object::{Kind, Object, ObjectKey};
+use crate::object::{Kind, ObjectKey};
 use crate::warning::{Code, Warning};
 
 /// The field, the problem and the remedy.
@@ -40,14 +40,14 @@ pub fn warnings(
 ) -> Vec<Warning> {
     let policies = snapshot.policies().filter_map(|policy| {
         let cause = idle_policy(policy, snapshot, known)?;
-        let key = Object::Policy(Box::new(policy.clone())).key();
-        Some((key, Code::PolicyIdle, cause))
+        Some((ObjectKey::of_policy(policy), Code::PolicyIdle, cause))
     });
     let drains = snapshot.drains().filter_map(|drain| {
         let ended = ended(drain, now).map(|cause| (Code::DrainEnded, cause));
         let (code, cause) =
             ended.or_else(|| Some((Code::DrainIdle, idle_drain(drain, snapshot)?)))?;
-        Some((Object::Drain(drain.clone()).key(), code, cause))
+        let key = ObjectKey::global(Kind::TopologyDrain, &drain.name);
+        Some((key, code, cause))
     });
     let warning = |(key, code, (field, message, remedy)): (ObjectKey, Code, Cause)| {
         let (file, line) = place(&key).unwrap_or_default();

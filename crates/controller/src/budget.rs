@@ -186,7 +186,7 @@ impl Budget {
         self.not_before.retain(|_, (until, _)| *until > now);
     }
 
-    pub fn wrote(&mut self, now: Duration, write: &Write, ok: bool) {
+    pub fn record_write(&mut self, now: Duration, write: &Write, ok: bool) {
         let wait = if ok { COALESCE } else { RETRY };
         let key = (write.collection, write.name.clone());
         self.not_before.insert(key, (now + wait, !ok));
@@ -226,7 +226,7 @@ mod tests {
         for second in 0..seconds {
             let now = Duration::from_secs(second);
             for write in budget.allow(now, planned()) {
-                budget.wrote(now, &write, true);
+                budget.record_write(now, &write, true);
                 all.push((second, write));
             }
         }
@@ -299,7 +299,7 @@ mod tests {
         let allowed = budget.allow(Duration::ZERO, mixed);
         assert!(allowed[0].is_transition);
         for write in &allowed {
-            budget.wrote(Duration::ZERO, write, true);
+            budget.record_write(Duration::ZERO, write, true);
         }
         let now = Duration::from_secs(1);
         assert_eq!(budget.allow(now, vec![write(1, false)]), []);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_failed_write_waits_even_with_a_transition() {
         let mut budget = Budget::new(Duration::ZERO);
-        budget.wrote(Duration::ZERO, &write(1, true), false);
+        budget.record_write(Duration::ZERO, &write(1, true), false);
         assert_eq!(
             budget.allow(Duration::from_secs(1), vec![write(1, true)]),
             []

@@ -100,12 +100,8 @@ fn bind_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn label_key(text: &str) -> Result<String, String> {
-    match LevelKey::parse(text)? {
-        LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
-        LevelKey::Node | LevelKey::Any => {
-            Err("not the key of a label; use keys of Node labels".to_owned())
-        }
-    }
+    let key = LevelKey::parse_label(text)?;
+    Ok(key.as_ref().to_owned())
 }
 
 #[cfg(test)]

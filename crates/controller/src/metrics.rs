@@ -11,16 +11,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use telemetry::ClientRequests;
 
-use crate::state::Count;
+use crate::state::HintCounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Written {
+struct ObjectWriteLabels {
     kind: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Hinted {
+struct HintLabels {
     outcome: &'static str,
 }
 
@@ -29,9 +29,9 @@ pub struct Metrics {
     registry: Arc<Registry>,
     leader: Gauge<u64, AtomicU64>,
     nodes: Gauge<u64, AtomicU64>,
-    writes: Family<Written, Counter>,
-    troubles: Counter,
-    hints: Family<Hinted, Gauge<u64, AtomicU64>>,
+    writes: Family<ObjectWriteLabels, Counter>,
+    watch_failures: Counter,
+    hints: Family<HintLabels, Gauge<u64, AtomicU64>>,
     requests: ClientRequests,
 }
 
@@ -43,14 +43,14 @@ impl Default for Metrics {
         all.register_collector(Box::new(telemetry::Process));
         let registry = all.sub_registry_with_prefix("ipvs_topo_controller");
         let (leader, nodes) = (Gauge::default(), Gauge::default());
-        let (writes, troubles) = (Family::default(), Counter::default());
+        let (writes, watch_failures) = (Family::default(), Counter::default());
         let hints = Family::default();
         registry.register("leader", "1 if this replica is the leader", leader.clone());
         registry.register("nodes", "Nodes that the controller knows", nodes.clone());
         let help = "Objects written, by kind and outcome: ok or failed";
         registry.register("writes", help, writes.clone());
         let help = "Lists and watches that failed and were retried";
-        registry.register("watch_failures", help, troubles.clone());
+        registry.register("watch_failures", help, watch_failures.clone());
         let help = "Services, one for each address family, by the outcome of their hints: written, refused or left (to another writer)";
         registry.register("hints", help, hints.clone());
         Self {
@@ -58,7 +58,7 @@ impl Default for Metrics {
             leader,
             nodes,
             writes,
-            troubles,
+            watch_failures,
             hints,
             requests,
         }
@@ -69,40 +69,42 @@ impl Metrics {
     /// Metrics in which each series has a value, for the reference page.
     pub fn sample() -> Self {
         let metrics = Self::default();
-        metrics.hinted(Count::default());
-        metrics.wrote("Event", true);
+        metrics.set_hints(HintCounts::default());
+        metrics.count_write("Event", true);
         let request = ("200".to_owned(), "GET", 1);
         metrics.requests.fill("https://10.96.0.1", [request]);
         metrics
     }
 
-    pub fn stands(&self, leads: bool, nodes: usize) {
+    pub fn set_leader(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
         self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
     }
 
-    pub fn hinted(&self, count: Count) {
-        let Count {
+    pub fn set_hints(&self, count: HintCounts) {
+        let HintCounts {
             written,
             refused,
             left,
         } = count;
         for (outcome, count) in [("written", written), ("refused", refused), ("left", left)] {
-            let gauge = self.hints.get_or_create(&Hinted { outcome });
+            let gauge = self.hints.get_or_create(&HintLabels { outcome });
             gauge.set(u64::try_from(count).unwrap_or(u64::MAX));
         }
     }
 
-    pub fn wrote(&self, kind: &'static str, ok: bool) {
+    pub fn count_write(&self, kind: &'static str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
-        self.writes.get_or_create(&Written { kind, outcome }).inc();
+        self.writes
+            .get_or_create(&ObjectWriteLabels { kind, outcome })
+            .inc();
     }
 
-    pub fn trouble(&self) {
-        self.troubles.inc();
+    pub fn count_watch_failure(&self) {
+        self.watch_failures.inc();
     }
 
-    pub fn asked(&self, api: &Connection) {
+    pub fn set_requests(&self, api: &Connection) {
         let counts = api.count().requests.into_iter().map(|(key, count)| {
             let code = ClientRequests::code_label(key.code);
             (code, key.verb.method(), count)

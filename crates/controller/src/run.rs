@@ -24,7 +24,7 @@ use crate::leader_election::{ElectionThread, LeaseIdentity};
 use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
-use crate::state::{Collection, Name, News, State, Write, WriteKind};
+use crate::state::{Collection, Name, NewEvent, State, Write, WriteKind};
 use follow::{Followed, Update, follow, resource};
 use names::CONFIRM;
 use write_event::write_event;
@@ -137,7 +137,7 @@ fn is_outdated(write: &Write, fault: Fault) -> bool {
 }
 
 /// Returns the entries that are not in `logged`, and sets `logged` to all keys.
-fn news<'p>(
+fn unlogged<'p>(
     logged: &mut BTreeSet<String>,
     present: &'p BTreeMap<String, String>,
 ) -> Vec<(&'p String, &'p String)> {
@@ -206,8 +206,8 @@ impl Loop {
                         self.event_recorder.forget();
                         self.state.forget();
                     }
-                    self.metrics.stands(leads, self.state.node_count());
-                    self.metrics.hinted(self.state.hinted());
+                    self.metrics.set_leader(leads, self.state.node_count());
+                    self.metrics.set_hints(self.state.hint_counts());
                     if leads && self.is_informed() {
                         self.lead().await;
                     }
@@ -254,7 +254,7 @@ impl Loop {
                 self.ended_list(&followed);
             }
             Update::Failed(followed) => {
-                self.metrics.trouble();
+                self.metrics.count_watch_failure();
                 // Without Services the map lacks only the labels of their annotations.
                 if followed.collection == Collection::Services {
                     self.ended_list(&followed);
@@ -282,7 +282,7 @@ impl Loop {
                     "too many fallbacks at once; some Events are dropped"
                 );
             }
-            self.look(now);
+            self.record_hint_events(now);
         }
         self.write_events().await;
         if self.dirty || self.state.waits(Timestamp::now().as_millisecond()) {
@@ -294,22 +294,22 @@ impl Loop {
     }
 
     /// Records Events about hints.
-    fn look(&mut self, now: i64) {
-        for news in self.state.look() {
-            let (service, note) = (&news.key.0, &news.note);
-            if news.key.1 == HINTS_LEFT {
+    fn record_hint_events(&mut self, now: i64) {
+        for event in self.state.decide_hints() {
+            let (service, note) = (&event.key.0, &event.note);
+            if event.key.1 == HINTS_LEFT {
                 tracing::warn!(%service, "{note}");
             } else {
                 tracing::info!(%service, "{note}");
             }
-            self.record_event(now, news);
+            self.record_event(now, event);
         }
     }
 
-    fn record_event(&mut self, now: i64, news: News) {
-        let since = news.since.unwrap_or(now);
+    fn record_event(&mut self, now: i64, event: NewEvent) {
+        let since = event.since.unwrap_or(now);
         self.event_recorder
-            .add(news.key, since, news.note, news.uid);
+            .add(event.key, since, event.note, event.uid);
     }
 
     /// Writes the Events that are due.
@@ -322,7 +322,7 @@ impl Loop {
                 return;
             }
             let written = write_event(&self.connection, &event).await;
-            self.metrics.wrote("Event", written.is_ok());
+            self.metrics.count_write("Event", written.is_ok());
             let is_retried = matches!(&written, Err(error) if error.fault.is_passing());
             let now = Timestamp::now().as_millisecond();
             self.event_recorder.record_result(now, &event, !is_retried);
@@ -335,10 +335,10 @@ impl Loop {
 
     /// Logs each new Node that is left out of the map or whose report cannot be read completely.
     fn log_nodes(&mut self) {
-        for (node, why) in news(&mut self.left_out, self.state.left_out()) {
+        for (node, why) in unlogged(&mut self.left_out, self.state.left_out()) {
             tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
         }
-        for (node, why) in news(&mut self.unread, self.state.unread_reports()) {
+        for (node, why) in unlogged(&mut self.unread, self.state.unread_reports()) {
             tracing::warn!(
                 node,
                 "the TopologyAgent of the Node cannot be read completely: {why}"
@@ -398,13 +398,15 @@ impl Loop {
     }
 
     fn record(&mut self, write: &Write, done: Result<Value, ApiError>) {
-        self.metrics.wrote(write.collection.kind(), done.is_ok());
-        self.budget.wrote(self.epoch.elapsed(), write, done.is_ok());
+        self.metrics
+            .count_write(write.collection.kind(), done.is_ok());
+        self.budget
+            .record_write(self.epoch.elapsed(), write, done.is_ok());
         match done {
             // The response comes before the watch event.
             Ok(object) => {
-                if let Some(news) = self.state.wrote(write, object) {
-                    self.record_event(Timestamp::now().as_millisecond(), news);
+                if let Some(event) = self.state.record_write(write, object) {
+                    self.record_event(Timestamp::now().as_millisecond(), event);
                 }
                 self.write_log.succeeded();
             }

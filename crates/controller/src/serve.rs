@@ -42,7 +42,7 @@ pub async fn serve(
         }
     };
     let exposition = move |headers: HeaderMap| async move {
-        metrics.asked(&api);
+        metrics.set_requests(&api);
         let accept = headers.get(header::ACCEPT);
         let format = Format::accepted(accept.and_then(|value| value.to_str().ok()));
         let text = format.convert(metrics.text());

@@ -36,8 +36,8 @@ use crate::event_recorder::{Key, ServiceFallback};
 
 use annotation_labels::AnnotationLabels;
 pub use collection::Collection;
-use hints::Hints;
-pub use hints::{Count, News};
+use hints::SliceHints;
+pub use hints::{HintCounts, NewEvent};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
@@ -59,7 +59,7 @@ pub struct State {
     left_out: BTreeMap<String, String>,
     map_keys: MapKeys,
     writes_hints: bool,
-    hints: Hints,
+    hints: SliceHints,
     pods: PodLocations,
 }
 
@@ -243,19 +243,19 @@ impl State {
     }
 
     /// Records a write and the response of the API server. Returns the Event to record, if any.
-    pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
+    pub fn record_write(&mut self, write: &Write, answer: Value) -> Option<NewEvent> {
         if write.kind == WriteKind::Delete {
             self.delete(write.collection, &write.name);
             return None;
         }
         let key = (write.collection, write.name.clone());
         let before = self.observed.objects.get(&key);
-        let news = before.and_then(|before| levels::news(write.collection, before, &write.body));
+        let event = before.and_then(|before| levels::event(write.collection, before, &write.body));
         if write.collection == Collection::Slices {
-            self.hints.wrote(&write.body, &answer);
+            self.hints.record_write(&write.body, &answer);
         }
         self.apply(write.collection, answer);
-        news
+        event
     }
 
     /// Forgets the hints and the labels of the map that this replica wrote, because another replica
@@ -266,13 +266,13 @@ impl State {
     }
 
     /// Decides about hints again; returns the Events to record.
-    pub fn look(&mut self) -> Vec<News> {
+    pub fn decide_hints(&mut self) -> Vec<NewEvent> {
         let zones = self.zones();
-        self.hints.look(zones.as_ref())
+        self.hints.decide(zones.as_ref())
     }
 
-    pub fn hinted(&self) -> Count {
-        self.hints.count()
+    pub fn hint_counts(&self) -> HintCounts {
+        self.hints.counts()
     }
 
     /// The CPU of each zone, if a Service requests hints by CPU.
@@ -308,7 +308,7 @@ impl State {
         self.observed.nodes.len()
     }
 
-    /// Returns the writes; `now`: milliseconds since 1970. Hints are those of [`State::look`].
+    /// Returns the writes; `now`: milliseconds since 1970. Hints are those of [`State::decide_hints`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let keys = self.map_keys.choose(&self.observed, now);

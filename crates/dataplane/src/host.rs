@@ -171,13 +171,13 @@ pub struct Machine {
     nft: Nft,
     conntrack: Conntrack,
     settings: SettingsConfig,
-    news: NodeNews,
+    warnings: WarningReceivers,
     crash_point: Arc<CrashPoint>,
 }
 
 /// Warnings that tasks of their own find, one line each.
 #[derive(Debug)]
-pub struct NodeNews {
+pub struct WarningReceivers {
     pub other_proxy: watch::Receiver<Vec<String>>,
     pub forwarding: watch::Receiver<Vec<String>>,
 }
@@ -187,13 +187,13 @@ impl Machine {
     pub fn open(
         records: Records,
         settings: SettingsConfig,
-        news: NodeNews,
+        warnings: WarningReceivers,
         crash_point: Arc<CrashPoint>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
             records,
             settings,
-            news,
+            warnings,
             table: RouteTable::open()?,
             nft: Nft::open()?,
             conntrack: Conntrack::open()?,
@@ -248,9 +248,9 @@ impl Machine {
 }
 
 /// The lines, if they changed.
-fn updated(news: &mut watch::Receiver<Vec<String>>) -> Option<Vec<String>> {
-    let is_changed = news.has_changed().unwrap_or(false);
-    is_changed.then(|| news.borrow_and_update().clone())
+fn updated(warnings: &mut watch::Receiver<Vec<String>>) -> Option<Vec<String>> {
+    let is_changed = warnings.has_changed().unwrap_or(false);
+    is_changed.then(|| warnings.borrow_and_update().clone())
 }
 
 /// The warning about a setting that is changed without a record.
@@ -380,11 +380,11 @@ impl Host for Machine {
     }
 
     fn other_proxy(&mut self) -> Option<Vec<String>> {
-        updated(&mut self.news.other_proxy)
+        updated(&mut self.warnings.other_proxy)
     }
 
     fn forwarding(&mut self) -> Option<Vec<String>> {
-        updated(&mut self.news.forwarding)
+        updated(&mut self.warnings.forwarding)
     }
 
     async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use self::gateways::{GatewayNews, Gateways};
+use self::gateways::{GatewayChange, Gateways};
 use crate::routes::RouteError;
 
 /// Pause between the removal of a route and the next read: of many removals, one read follows.
@@ -51,7 +51,7 @@ impl NetworkMonitor {
     }
 
     /// Receives the present addresses, and each change.
-    pub fn news(&self) -> watch::Receiver<NodeNetwork> {
+    pub fn changes(&self) -> watch::Receiver<NodeNetwork> {
         self.network.subscribe()
     }
 
@@ -60,9 +60,9 @@ impl NetworkMonitor {
         let mut next_read = Instant::now() + period;
         while !self.network.is_closed() {
             tokio::select! {
-                news = self.gateways.next() => match news {
-                    GatewayNews::Added(added) => self.add(added),
-                    GatewayNews::Uncertain => next_read = next_read.min(Instant::now() + SETTLE),
+                change = self.gateways.next() => match change {
+                    GatewayChange::Added(added) => self.add(added),
+                    GatewayChange::Uncertain => next_read = next_read.min(Instant::now() + SETTLE),
                 },
                 () = sleep_until(next_read) => {
                     self.read().await;
@@ -92,9 +92,9 @@ impl NetworkMonitor {
                 }),
                 resolvers,
             };
-            let is_news = *network != read;
+            let is_changed = *network != read;
             *network = read;
-            is_news
+            is_changed
         });
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 /// What the cluster state says about a question.
 #[derive(Debug)]
-pub(crate) enum Knowledge {
+pub(crate) enum ClusterAnswer {
     Answer(Box<DnsAnswer>),
     /// The name is not one of the cluster.
     NotOurs,
@@ -78,7 +78,12 @@ impl ClusterState {
         }
     }
 
-    pub(crate) fn ask(&self, name: &Name, record_type: RecordType, client: IpAddr) -> Knowledge {
+    pub(crate) fn ask(
+        &self,
+        name: &Name,
+        record_type: RecordType,
+        client: IpAddr,
+    ) -> ClusterAnswer {
         let LiveCluster {
             index,
             responder,
@@ -89,16 +94,16 @@ impl ClusterState {
         if index.completeness().is_none() {
             let may_be_ours = domain.zone_of(name) || name.parse_arpa_name().is_ok();
             return if may_be_ours {
-                Knowledge::NotRead
+                ClusterAnswer::NotRead
             } else {
-                Knowledge::NotOurs
+                ClusterAnswer::NotOurs
             };
         }
         let client = client.to_canonical();
         let now = clock.now().unwrap_or_default();
         let answer = responder.answer(index.snapshot(), name, record_type, client, now);
-        answer.map_or(Knowledge::NotOurs, |answer| {
-            Knowledge::Answer(Box::new(answer))
+        answer.map_or(ClusterAnswer::NotOurs, |answer| {
+            ClusterAnswer::Answer(Box::new(answer))
         })
     }
 

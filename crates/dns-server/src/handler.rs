@@ -13,7 +13,7 @@ use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
 
-use crate::cluster_state::{ClusterState, Knowledge};
+use crate::cluster_state::{ClusterAnswer, ClusterState};
 use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
 use crate::forwarder::{DnssecFlags, ForwardError, Forwarder};
 use crate::metrics::DnsMetrics;
@@ -111,7 +111,7 @@ impl Handler {
         };
         let client = request.src().ip();
         match self.state.ask(query.name(), query.query_type(), client) {
-            Knowledge::Answer(mut answer) => {
+            ClusterAnswer::Answer(mut answer) => {
                 let alias = answer.alias.take();
                 let reply = reply::authoritative(empty(ResponseCode::NoError), *answer);
                 match alias {
@@ -119,8 +119,8 @@ impl Handler {
                     None => (reply, AnswerSource::Cluster),
                 }
             }
-            Knowledge::NotRead => (empty(ResponseCode::ServFail), AnswerSource::None),
-            Knowledge::NotOurs => match self.ask_upstream(request, query).await {
+            ClusterAnswer::NotRead => (empty(ResponseCode::ServFail), AnswerSource::None),
+            ClusterAnswer::NotOurs => match self.ask_upstream(request, query).await {
                 Ok(answer) => {
                     let reply = reply::forwarded(empty(ResponseCode::NoError), answer);
                     (reply, AnswerSource::Upstream)

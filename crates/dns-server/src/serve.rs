@@ -145,8 +145,9 @@ impl NameServer {
             never = http_status::serve(self.metrics, status.clone().metrics()) => match never {},
             never = http_status::serve(self.health, status.health()) => match never {},
             ended = server.block_until_done() => {
-                let error = ended.err().map(|error| error.to_string());
-                Err(ServeError::Socket(error.unwrap_or_default()))
+                let closed = |()| "it was closed".to_owned();
+                let why = ended.map_or_else(|error| error.to_string(), closed);
+                Err(ServeError::Socket(why))
             }
         }
     }

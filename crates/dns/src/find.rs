@@ -5,9 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
-use topology_core::model::{
-    Endpoint, EndpointSlice, Family, FrontendKind, ObjectName, Protocol, Service,
-};
+use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
 use crate::answer::MOST_RECORDS;
@@ -84,7 +82,7 @@ impl Responder {
                 let asked = question.about(snapshot, name);
                 let decision = self.decisions.of_name(asked);
                 let weighted = decision.of_family(family);
-                let turn = self.turn(question, name, &"".into());
+                let turn = self.turn(question, name, &Arc::default());
                 let endpoints = weighted
                     .into_iter()
                     .flat_map(|weighted| weighted.of_turn(turn));
@@ -161,7 +159,7 @@ impl Responder {
         let ports = self.decisions.ports(about);
         let ports = ports.iter();
         let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
-        let turn_of = asked.map_or_else(|| "".into(), |port| Arc::clone(&port.name));
+        let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
         let slices = snapshot.slices(&service.name);
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
@@ -321,12 +319,8 @@ fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
 }
 
 fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {
-    let frontends = service.frontends.iter();
-    frontends
-        .filter(move |frontend| {
-            frontend.kind == FrontendKind::ClusterIp && Family::of(frontend.address) == family
-        })
-        .map(|frontend| frontend.address)
+    let all = service.cluster_ips();
+    all.filter(move |address| Family::of(*address) == family)
 }
 
 fn hostname(slices: &[EndpointSlice], address: IpAddr) -> String {

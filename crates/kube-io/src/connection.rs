@@ -25,7 +25,7 @@ use crate::path::{Target, Verb};
 pub(crate) use body::Chunks;
 use body::PATIENCE;
 use peers::Peers;
-use renew::Credentials;
+use renew::RenewingClient;
 
 /// The default of the headers `Accept` and `Content-Type`.
 const JSON: &str = "application/json";
@@ -50,7 +50,7 @@ pub struct Connection {
 
 struct Shared {
     server: String,
-    credentials: Credentials,
+    client: RenewingClient,
     meter: Arc<Meter>,
     groups: ApiGroups,
     peers: Peers,
@@ -99,21 +99,21 @@ impl Connection {
 
     async fn counting(access: &Access, meter: Arc<Meter>) -> Result<Self, AccessError> {
         let (client, server) = access.client().await?;
-        let credentials = Credentials::renewable(client, access);
-        Ok(Self::new(server, credentials, meter))
+        let client = RenewingClient::renewable(client, access);
+        Ok(Self::new(server, client, meter))
     }
 
     /// Wraps a client. Its credentials are not renewed.
     pub fn of_client(client: Client) -> Self {
-        let credentials = Credentials::fixed(client);
-        Self::new("in-process".to_owned(), credentials, Arc::default())
+        let client = RenewingClient::fixed(client);
+        Self::new("in-process".to_owned(), client, Arc::default())
     }
 
-    fn new(server: String, credentials: Credentials, meter: Arc<Meter>) -> Self {
+    fn new(server: String, client: RenewingClient, meter: Arc<Meter>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 server,
-                credentials,
+                client,
                 meter,
                 groups: ApiGroups::default(),
                 peers: Peers::default(),
@@ -217,9 +217,8 @@ impl Connection {
             .as_ref()
             .is_err_and(|error| error.fault.is_of_trust())
         {
-            self.shared.credentials.renew().await;
-            if let (Err(error), Some(failure)) =
-                (&mut opened, self.shared.credentials.failure().await)
+            self.shared.client.renew().await;
+            if let (Err(error), Some(failure)) = (&mut opened, self.shared.client.failure().await)
                 && error.fault != Fault::Credentials
             {
                 error.message = format!(
@@ -267,7 +266,7 @@ impl Connection {
             .body(Body::from(call.body));
         let request =
             request.map_err(|error| ApiError::new(verb, target, Fault::Invalid, &error))?;
-        let client = self.shared.credentials.client().await;
+        let client = self.shared.client.current().await;
         let client = client.map_err(|why| ApiError::new(verb, target, Fault::Credentials, &why))?;
         match timeout(PATIENCE, client.send(request)).await {
             Ok(Ok(answer)) => {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::model::{FrontendKind, IpNetwork, Labels, Node, ObjectName};
+use crate::model::{IpNetwork, Labels, Node, ObjectName};
 use crate::snapshot::Snapshot;
 
 /// The use of an address by a Service.
@@ -125,9 +125,8 @@ impl AddressIndex {
                 users.insert(at, user);
             }
         };
-        let frontends = service.frontends.iter();
-        for frontend in frontends.filter(|frontend| frontend.kind == FrontendKind::ClusterIp) {
-            add(frontend.address, None, true);
+        for address in service.cluster_ips() {
+            add(address, None, true);
         }
         for endpoint in snapshot
             .slices(name)

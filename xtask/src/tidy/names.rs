@@ -32,7 +32,7 @@ pub(super) struct PathNames {
 
 /// Returns the paths of a file in the order of their lines, with one path for each leaf of a `use` tree.
 pub(super) fn names(source: &Source) -> Vec<Name> {
-    let mut finder = Finder::new(Modules::Enter);
+    let mut finder = PathFinder::new(InnerModules::Enter);
     finder.visit_file(&source.ast);
     let PathNames { uses, mut paths } = finder.names;
     paths.extend(uses.into_iter().map(|used| (used.line, used.segments)));
@@ -42,7 +42,7 @@ pub(super) fn names(source: &Source) -> Vec<Name> {
 
 /// Returns the paths of the items of one module, without those of its submodules.
 pub(super) fn of_module(items: &[Item]) -> PathNames {
-    let mut finder = Finder::new(Modules::Skip);
+    let mut finder = PathFinder::new(InnerModules::Skip);
     for item in items {
         finder.visit_item(item);
     }
@@ -51,19 +51,19 @@ pub(super) fn of_module(items: &[Item]) -> PathNames {
 
 /// Whether submodules are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Modules {
+enum InnerModules {
     Enter,
     Skip,
 }
 
 /// Collects every path of a file with its line, and splits `use` trees.
-struct Finder {
-    modules: Modules,
+struct PathFinder {
+    modules: InnerModules,
     names: PathNames,
 }
 
-impl Finder {
-    fn new(modules: Modules) -> Self {
+impl PathFinder {
+    fn new(modules: InnerModules) -> Self {
         let names = PathNames::default();
         Self { modules, names }
     }
@@ -103,9 +103,9 @@ impl Finder {
     }
 }
 
-impl<'ast> Visit<'ast> for Finder {
+impl<'ast> Visit<'ast> for PathFinder {
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
-        if self.modules == Modules::Enter && !is_test_only(&module.attrs) {
+        if self.modules == InnerModules::Enter && !is_test_only(&module.attrs) {
             visit::visit_item_mod(self, module);
         }
     }

@@ -20,7 +20,7 @@ const CONVENTIONS: &[&str] = &["Args", "Error"];
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     let mut places: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
-        let mut finder = Finder::default();
+        let mut finder = TypeFinder::default();
         finder.visit_file(&source.ast);
         for (name, line) in finder.found {
             places.entry(name).or_default().push((&source.path, line));
@@ -50,17 +50,17 @@ fn too_many(name: &str, places: &[(&str, usize)]) -> Option<Problem> {
 
 /// Collects the types of a file outside of unit tests, with their lines.
 #[derive(Default)]
-struct Finder {
+struct TypeFinder {
     found: Vec<(String, usize)>,
 }
 
-impl Finder {
+impl TypeFinder {
     fn add(&mut self, name: &Ident) {
         self.found.push((name.to_string(), lines(name.span()).0));
     }
 }
 
-impl<'ast> Visit<'ast> for Finder {
+impl<'ast> Visit<'ast> for TypeFinder {
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         if !is_test_only(&module.attrs) {
             visit::visit_item_mod(self, module);

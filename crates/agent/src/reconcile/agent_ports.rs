@@ -6,9 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use topology_core::health_check::HealthCheck;
-use topology_core::model::{
-    Family, Frontend, FrontendKind, ObjectName, Protocol, Service, ServicePort,
-};
+use topology_core::model::{Family, Frontend, ObjectName, Protocol, Service, ServicePort};
 use topology_core::snapshot::FrontendKey;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -82,10 +80,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 port: port.port.get(),
             })
         };
-        let frontends = service.frontends.iter();
-        let cluster_ips = frontends.filter(|one| one.kind == FrontendKind::ClusterIp);
-        let cluster_ips = cluster_ips.map(|frontend| frontend.address);
-        cluster_ips
+        service
+            .cluster_ips()
             .filter(|ip| owns_node_port(*ip) && is_programmed(*ip))
             .map(|ip| SocketAddr::new(ip, port.port.get()))
             .collect()

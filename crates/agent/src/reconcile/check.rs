@@ -220,7 +220,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Updates the warnings that tasks of their own find.
-    pub(super) fn see_news(&mut self) {
+    pub(super) fn update_warnings(&mut self) {
         if let Some(lines) = self.host.forwarding() {
             self.warnings.set(Topic::ForwardPolicy, lines);
         }

@@ -235,7 +235,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         leaving.retain(|key, _| done.applied.drained.contains(key));
         for key in leaving.keys() {
-            self.look(*key).await;
+            self.read_real_servers(*key).await;
         }
         self.write(leaving, done).await;
     }
@@ -261,7 +261,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Reads the real servers of a virtual server in the mirror. If that fails, the next check of the key reports it.
-    async fn look(&mut self, key: VirtualServerKey) {
+    async fn read_real_servers(&mut self, key: VirtualServerKey) {
         let Some(held) = self.mirror.get(&key) else {
             return;
         };

@@ -62,7 +62,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut servers = Vec::with_capacity(resolution.servers.len());
         for wanted in resolution.servers {
             let key = wanted.server.key;
-            let kernel = self.shown(&key).await;
+            let kernel = self.kernel_server(&key).await;
             servers.push(ServerState {
                 status: self.program_status(name, &key),
                 kernel,
@@ -114,7 +114,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// The kernel's state; a key that cannot be read counts as absent, and its failure has a retry if it matters.
-    async fn shown(&mut self, key: &VirtualServerKey) -> Option<KernelServer> {
+    async fn kernel_server(&mut self, key: &VirtualServerKey) -> Option<KernelServer> {
         let mut server = self.kernel.show(key).await.ok()??;
         let now = self.now();
         for real in &mut server.real_servers {
@@ -159,7 +159,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .collect();
         let mut foreign_servers = Vec::with_capacity(foreign.len());
         for key in foreign {
-            foreign_servers.extend(self.shown(&key).await);
+            foreign_servers.extend(self.kernel_server(&key).await);
         }
         let skipped = self.index.skipped();
         Surroundings {

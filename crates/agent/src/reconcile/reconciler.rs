@@ -24,7 +24,7 @@ use super::disconnected_endpoints::DisconnectedEndpoints;
 use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
-use super::infrastructure_news::InfrastructureNews;
+use super::infrastructure_changes::InfrastructureChanges;
 use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
@@ -69,7 +69,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) addresses: HostAddresses,
     /// Of the last plan.
     pub(super) placement: Placement,
-    pub(super) infrastructure: InfrastructureNews,
+    pub(super) infrastructure: InfrastructureChanges,
     pub(super) disconnected: DisconnectedEndpoints,
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
@@ -102,7 +102,7 @@ pub(crate) struct Reconciler<K, H> {
 pub(crate) struct Parts<K, H> {
     pub(crate) kernel: K,
     pub(crate) host: H,
-    pub(crate) infrastructure: InfrastructureNews,
+    pub(crate) infrastructure: InfrastructureChanges,
     pub(crate) endpoint_connections: EndpointConnections,
     /// The keys in the ownership record.
     pub(crate) ours: Vec<VirtualServerKey>,

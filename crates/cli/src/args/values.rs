@@ -134,12 +134,8 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
 
 /// The key of a Node label.
 pub fn label_key(text: &str) -> Result<String, String> {
-    match LevelKey::parse(text)? {
-        LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
-        LevelKey::Node | LevelKey::Any => {
-            Err("not the key of a label; use keys of Node labels".to_owned())
-        }
-    }
+    let key = LevelKey::parse_label(text)?;
+    Ok(key.as_ref().to_owned())
 }
 
 /// A Service address range, for example `10.96.0.0/12`.

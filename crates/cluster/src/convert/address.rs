@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::Family;
-
 use super::report::Report;
 use object_tree::Field;
 
@@ -21,28 +19,20 @@ pub(crate) fn parse_usable(
     report: &mut Report,
 ) -> Option<IpAddr> {
     let address = parse(field, report)?;
-    let Some(trouble) = trouble(address) else {
+    let Some(problem) = problem(address) else {
         return Some(address);
     };
     report.warn(
         field,
-        format!("{address} is {trouble}; {skipped} is skipped"),
+        format!("{address} is {problem}; {skipped} is skipped"),
         "use an address that other machines can reach",
     );
     None
 }
 
-pub(crate) fn family(address: IpAddr) -> Family {
-    if address.is_ipv4() {
-        Family::V4
-    } else {
-        Family::V6
-    }
-}
-
 /// Why an address cannot be that of a Service or an endpoint: the rules of Kubernetes' validation
 /// (`ValidateEndpointIP`), plus multicast, broadcast and IPv4 written as IPv6.
-fn trouble(address: IpAddr) -> Option<&'static str> {
+fn problem(address: IpAddr) -> Option<&'static str> {
     if address.is_unspecified() {
         return Some("the unspecified address");
     }
@@ -84,7 +74,7 @@ mod tests {
             "255.255.255.255",
             "::ffff:10.0.0.1",
         ] {
-            assert!(trouble(bad.parse().unwrap()).is_some(), "{bad}");
+            assert!(problem(bad.parse().unwrap()).is_some(), "{bad}");
         }
         for good in [
             "10.0.0.1",
@@ -94,7 +84,7 @@ mod tests {
             "2001:db8::1",
             "100.64.0.1",
         ] {
-            assert_eq!(trouble(good.parse().unwrap()), None, "{good}");
+            assert_eq!(problem(good.parse().unwrap()), None, "{good}");
         }
     }
 }

@@ -43,13 +43,14 @@ fn checked(
 ) -> Option<Node> {
     version(root, resource, report)?;
     let node = root.node()?;
-    let mut entries = node.map()?.to_vec();
-    for (key, value) in &mut entries {
-        if **key == *"spec" {
-            *value = complete(value, resource.spec());
-        }
-    }
-    let whole = Node::new(node.line, Value::Map(entries));
+    let entries = node.map()?.iter().map(|(key, value)| {
+        let value = match &**key {
+            "spec" => complete(value, resource.spec()),
+            _ => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    let whole = Node::new(node.line, Value::Map(entries.collect()));
     let field = Field::root(&whole);
     let spec = field.get("spec");
     if !spec.is_present() {

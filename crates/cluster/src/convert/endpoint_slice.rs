@@ -213,7 +213,7 @@ fn first_address(entry: &Field<'_>, family: Family, report: &mut Report) -> Opti
         );
     }
     let address = address::parse_usable(&first, "the endpoint", report)?;
-    if address::family(address) != family {
+    if Family::of(address) != family {
         let message =
             format!("{address} is not of the slice's addressType; the endpoint is skipped");
         report.warn(

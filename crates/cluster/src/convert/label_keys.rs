@@ -40,12 +40,15 @@ pub fn annotation_labels<'a>(
         return Some(BTreeSet::new());
     };
     let used = match allowed {
-        Some(allowed) => allowed_part(&asked, allowed),
-        None => (*asked).clone(),
+        None => *asked,
+        Some(allowed) => {
+            let used = allowed_part(&asked, allowed);
+            if used != *asked && is_unread_boundary(&used) {
+                return None;
+            }
+            used
+        }
     };
-    if used != *asked && is_unread_boundary(&used) {
-        return None;
-    }
     let labels = used.label_keys().cloned();
     Some(
         labels

@@ -46,44 +46,44 @@ use super::collection::Collection;
 use super::value;
 use super::write::{Name, Write, WriteKind};
 use crate::event_recorder::{HINTS_LEFT, Key};
-use decide::{Decision, HintState, Known};
+use decide::{HintDecision, HintState, Known};
 use service::ServiceHints;
 use slice::{Group, Slice, Written};
 
 /// An Event to record about a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
+pub struct NewEvent {
     pub key: Key,
     /// The `metadata.uid` of the object, if known.
     pub uid: Option<String>,
-    /// Milliseconds since 1970, for Events of the first look: the same for every leader.
+    /// Milliseconds since 1970, for Events of the first decision: the same for every leader.
     pub since: Option<i64>,
     pub note: String,
 }
 
 /// Number of Services, counted per family, by the state of their hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct HintCounts {
     pub written: usize,
     pub refused: usize,
     pub left: usize,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Hints {
+pub(super) struct SliceHints {
     listed: BTreeSet<Collection>,
     services: BTreeMap<Name, ServiceHints>,
     slices: BTreeMap<Name, Slice>,
     written: BTreeMap<Name, Written>,
     /// Why each is left alone.
     left: BTreeMap<Group, String>,
-    /// The state of each at the last look.
+    /// The state of each at the last decision.
     states: BTreeMap<Group, HintState>,
     /// The slices whose endpoints differ from the desired ones.
     changes: Vec<(Name, Vec<Value>)>,
 }
 
-impl Hints {
+impl SliceHints {
     /// Records a Service or slice. Returns whether the hints may differ.
     pub(super) fn apply(&mut self, collection: Collection, object: &Value) -> bool {
         let name = value::name(object);
@@ -127,7 +127,7 @@ impl Hints {
         self.listed.insert(collection);
     }
 
-    pub(super) fn wrote(&mut self, body: &Value, answer: &Value) {
+    pub(super) fn record_write(&mut self, body: &Value, answer: &Value) {
         if let Some(slice) = Slice::read(answer) {
             let written = Written::new(value::list(body, "/endpoints").to_vec(), slice);
             self.written.insert(value::name(answer), written);
@@ -147,12 +147,12 @@ impl Hints {
         all.any(|service| service.wanted == HintMode::Auto)
     }
 
-    pub(super) fn count(&self) -> Count {
-        let mut count = Count::default();
+    pub(super) fn counts(&self) -> HintCounts {
+        let mut count = HintCounts::default();
         for state in self.states.values() {
             match state {
-                HintState::Unasked | HintState::Dealing => {}
-                HintState::Dealt | HintState::Placed => count.written += 1,
+                HintState::NotRequested | HintState::Allocating => {}
+                HintState::Allocated | HintState::SamePlace => count.written += 1,
                 HintState::Refused(_) => count.refused += 1,
                 HintState::Left => count.left += 1,
             }
@@ -161,13 +161,13 @@ impl Hints {
     }
 
     /// Decides again; returns the Events to record.
-    pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
+    pub(super) fn decide(&mut self, zones: Option<&Zones>) -> Vec<NewEvent> {
         let decisions = self.decisions(zones);
         let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
         self.states.retain(|group, _| groups.contains(group));
         self.left.retain(|group, _| groups.contains(group));
         self.changes.clear();
-        let mut all: Vec<News> = Vec::new();
+        let mut all: Vec<NewEvent> = Vec::new();
         for (group, mut decision) in decisions {
             self.changes.append(&mut decision.changes);
             match &decision.left {
@@ -178,26 +178,26 @@ impl Hints {
             if before == Some(decision.state) {
                 continue;
             }
-            if let Some(news) = self.news(&group.0, &decision, before.is_none()) {
+            if let Some(event) = self.event(&group.0, &decision, before.is_none()) {
                 // Both families of a Service share one Event.
-                match all.last_mut().filter(|last| last.key == news.key) {
-                    Some(last) => last.note.extend(["; ", &news.note]),
-                    None => all.push(news),
+                match all.last_mut().filter(|last| last.key == event.key) {
+                    Some(last) => last.note.extend(["; ", &event.note]),
+                    None => all.push(event),
                 }
             }
         }
         all
     }
 
-    fn news(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<News> {
+    fn event(&self, service: &Name, decision: &HintDecision, is_first: bool) -> Option<NewEvent> {
         let known = self.services.get(service)?;
         let (reason, note) = match (&decision.left, &decision.event) {
-            _ if decision.state == HintState::Dealing => return None,
+            _ if decision.state == HintState::Allocating => return None,
             (Some(why), _) => (HINTS_LEFT, format!("no hints are written: {why}")),
             (None, Some(event)) => (event.reason(), event.to_string()),
             (None, None) => return None,
         };
-        Some(News {
+        Some(NewEvent {
             key: (ObjectName::new(&*service.0, &*service.1), reason),
             uid: None,
             since: is_first.then_some(known.created),
@@ -228,7 +228,7 @@ impl Hints {
     }
 
     /// The decisions; none before the first lists are complete.
-    fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, Decision)> {
+    fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, HintDecision)> {
         let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
         if Collection::FOR_HINTS
             .iter()

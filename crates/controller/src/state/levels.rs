@@ -5,7 +5,7 @@ use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 use super::condition::NewCondition;
-use super::hints::News;
+use super::hints::NewEvent;
 use super::observed::Observed;
 use super::validate::ValidatedPolicy;
 use super::value::{list, text};
@@ -39,7 +39,7 @@ pub(super) fn condition(
 
 /// The Event about a `ClusterTopologyPolicy` whose condition changes with the write of `after`. A
 /// `TopologyPolicy` has no such Event, because the Events of its Services report the problem.
-pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Option<News> {
+pub(super) fn event(collection: Collection, before: &Value, after: &Value) -> Option<NewEvent> {
     let (was, new) = (written(before), written(after)?);
     let is_true = |condition: &Value| text(condition, "/status") == "True";
     let was_known = was.is_none_or(is_true);
@@ -51,7 +51,7 @@ pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Opt
     } else {
         LEVELS_KNOWN
     };
-    Some(News {
+    Some(NewEvent {
         key: (ObjectName::new("", text(after, "/metadata/name")), reason),
         since: None,
         note: text(new, "/message").to_owned(),

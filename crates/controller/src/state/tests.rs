@@ -590,12 +590,12 @@ fn the_readable_part_of_a_report_of_a_later_agent_is_used_and_the_rest_is_report
 }
 
 /// Writes the plan as the loop does; returns the Events to record.
-fn settle_with_events(state: &mut State, now: i64) -> Vec<News> {
+fn settle_with_events(state: &mut State, now: i64) -> Vec<NewEvent> {
     let writes = state.plan(now);
-    let news = writes
+    let events = writes
         .iter()
-        .filter_map(|write| state.wrote(write, write.body.clone()));
-    news.collect()
+        .filter_map(|write| state.record_write(write, write.body.clone()));
+    events.collect()
 }
 
 #[test]
@@ -608,8 +608,9 @@ fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
     hard["metadata"]["namespace"] = "shop".into();
     state.apply(Collection::Policies, hard);
     let events = |state: &mut State| -> Vec<(ObjectName, &str, Option<String>)> {
-        let news = settle_with_events(state, NOW).into_iter();
-        news.map(|news| (news.key.0, news.key.1, news.uid))
+        let events = settle_with_events(state, NOW).into_iter();
+        events
+            .map(|event| (event.key.0, event.key.1, event.uid))
             .collect()
     };
     let near = |reason: &'static str| (ObjectName::new("", "near"), reason, Some("77".to_owned()));
@@ -621,11 +622,11 @@ fn a_missing_label_of_a_cluster_policy_is_one_event_and_its_return_another() {
     state.apply(Collection::Nodes, labelled);
     assert_eq!(events(&mut state), [near("LevelsKnown")]);
     state.apply(Collection::Nodes, node("n1", "a", true));
-    let [news] = &settle_with_events(&mut state, NOW)[..] else {
+    let [event] = &settle_with_events(&mut state, NOW)[..] else {
         panic!("one Event")
     };
-    assert!(news.note.contains("did you mean zone?"), "{}", news.note);
-    assert!(news.note.contains("not applied until"), "{}", news.note);
+    assert!(event.note.contains("did you mean zone?"), "{}", event.note);
+    assert!(event.note.contains("not applied until"), "{}", event.note);
 }
 
 #[test]

@@ -28,7 +28,7 @@ const UNICAST: u8 = 1;
 
 /// A change of the gateways.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum GatewayNews {
+pub(super) enum GatewayChange {
     /// Routes with these gateways were added.
     Added(Vec<IpAddr>),
     /// A route was removed, or notifications were lost.
@@ -70,16 +70,16 @@ impl Gateways {
     }
 
     /// Waits for the next change. Dropping the future loses none.
-    pub(super) async fn next(&mut self) -> GatewayNews {
+    pub(super) async fn next(&mut self) -> GatewayChange {
         while let Some(subscription) = &mut self.subscription {
             match subscription.receive().await {
                 Ok(messages) => {
                     let mut messages = messages.filter_map(Result::ok);
-                    if let Some(news) = news(&mut messages) {
-                        return news;
+                    if let Some(change) = change(&mut messages) {
+                        return change;
                     }
                 }
-                Err(Error::Overrun | Error::Truncated { .. }) => return GatewayNews::Uncertain,
+                Err(Error::Overrun | Error::Truncated { .. }) => return GatewayChange::Uncertain,
                 Err(error) => {
                     tracing::warn!(%error, "new gateways of this machine are noticed at the periodic check only");
                     self.subscription = None;
@@ -92,7 +92,7 @@ impl Gateways {
 
 /// The change that the notifications report. Every message of a datagram counts: added gateways come first, since a
 /// removal is not urgent and all routes are read again every period.
-fn news(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayNews> {
+fn change(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayChange> {
     let mut added = Vec::new();
     let mut is_uncertain = false;
     for message in messages.filter(|message| may_have_gateway(message.payload)) {
@@ -105,9 +105,9 @@ fn news(messages: &mut dyn Iterator<Item = Message<'_>>) -> Option<GatewayNews> 
         }
     }
     if added.is_empty() {
-        is_uncertain.then_some(GatewayNews::Uncertain)
+        is_uncertain.then_some(GatewayChange::Uncertain)
     } else {
-        Some(GatewayNews::Added(added))
+        Some(GatewayChange::Added(added))
     }
 }
 
@@ -193,8 +193,8 @@ mod tests {
         local
     }
 
-    /// The news in a datagram with these notifications.
-    fn news_of(notifications: &[RouteNetlinkMessage]) -> Option<GatewayNews> {
+    /// The change in a datagram with these notifications.
+    fn change_of(notifications: &[RouteNetlinkMessage]) -> Option<GatewayChange> {
         let mut datagram = Vec::new();
         for notification in notifications {
             let mut payload = vec![0; notification.buffer_len()];
@@ -205,7 +205,7 @@ mod tests {
             datagram.extend([0; 10]);
             datagram.extend(payload);
         }
-        news(&mut Messages::new(&datagram).filter_map(Result::ok))
+        change(&mut Messages::new(&datagram).filter_map(Result::ok))
     }
 
     fn via(text: &str) -> RouteAttribute {
@@ -242,19 +242,19 @@ mod tests {
     }
 
     #[test]
-    fn notifications_of_any_table_with_a_gateway_are_news_and_those_of_services_are_none() {
+    fn notifications_of_any_table_with_a_gateway_are_changes_and_those_of_services_are_none() {
         use RouteNetlinkMessage::{DelRoute, NewRoute};
         let service = || local(RouteType::Local, vec![RouteAttribute::Oif(1)]);
         let with_gateway = || route(vec![via("192.0.2.1")]);
-        assert_eq!(news_of(&[NewRoute(service()), DelRoute(service())]), None);
+        assert_eq!(change_of(&[NewRoute(service()), DelRoute(service())]), None);
         assert_eq!(
-            news_of(&[DelRoute(with_gateway()), NewRoute(service())]),
-            Some(GatewayNews::Uncertain)
+            change_of(&[DelRoute(with_gateway()), NewRoute(service())]),
+            Some(GatewayChange::Uncertain)
         );
         let added = vec!["192.0.2.1".parse().unwrap()];
         assert_eq!(
-            news_of(&[DelRoute(with_gateway()), NewRoute(with_gateway())]),
-            Some(GatewayNews::Added(added))
+            change_of(&[DelRoute(with_gateway()), NewRoute(with_gateway())]),
+            Some(GatewayChange::Added(added))
         );
     }
 }

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// How long before the credentials expire the client is replaced.
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
 
-pub(super) struct Credentials {
+pub(super) struct RenewingClient {
     access: Option<Access>,
     state: Mutex<ClientState>,
     /// Held while a client is made, which takes as long as the credential plugin. Requests with the
@@ -32,7 +32,7 @@ struct ClientState {
     failure: Option<String>,
 }
 
-impl Credentials {
+impl RenewingClient {
     /// A client that is never replaced.
     pub(super) fn fixed(client: Client) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Credentials {
     ///
     /// # Errors
     /// The credentials have expired and cannot be renewed. The error is the reason.
-    pub(super) async fn client(&self) -> Result<Client, String> {
+    pub(super) async fn current(&self) -> Result<Client, String> {
         let (client, ends) = self.present().await;
         let Some(ends) = ends.filter(|ends| *ends - AHEAD <= Timestamp::now()) else {
             return Ok(client);
@@ -131,27 +131,27 @@ mod tests {
         Access::kubeconfig(&path, "test")
     }
 
-    /// Credentials that expire in `seconds` and that `script` renews.
-    async fn ending(folder: &tempfile::TempDir, seconds: i64, script: &str) -> Credentials {
+    /// A client whose credentials expire in `seconds`, and are renewed by `script`.
+    async fn ending(folder: &tempfile::TempDir, seconds: i64, script: &str) -> RenewingClient {
         let ends = Timestamp::now() + SignedDuration::from_secs(seconds);
         let mut config = kube::Config::new("http://10.0.0.1".parse().unwrap());
         config.root_cert = Some(Vec::new());
         let client = Client::try_from(config).unwrap();
         let client = client.with_valid_until(Some(ends));
-        let credentials = Credentials::renewable(client, &access(folder, script));
-        credentials.state.lock().await.made -= PAUSE;
-        credentials
+        let client = RenewingClient::renewable(client, &access(folder, script));
+        client.state.lock().await.made -= PAUSE;
+        client
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_does_not_wait_for_a_plugin_that_another_waits_for() {
         let folder = tempfile::tempdir().unwrap();
-        let credentials = ending(&folder, 30, "sleep 1000000; true").await;
+        let renewing = ending(&folder, 30, "sleep 1000000; true").await;
         let begun = Instant::now();
-        let mut waits = pin!(credentials.client());
+        let mut waits = pin!(renewing.current());
         let first = std::future::poll_fn(|context| Poll::Ready(waits.as_mut().poll(context))).await;
         assert!(first.is_pending());
-        assert!(credentials.client().await.is_ok());
+        assert!(renewing.current().await.is_ok());
         assert_eq!(
             begun.elapsed(),
             Duration::ZERO,
@@ -161,7 +161,7 @@ mod tests {
             waits.await.is_ok(),
             "the current credentials are valid for 30 s more"
         );
-        let failure = credentials.failure().await.unwrap();
+        let failure = renewing.failure().await.unwrap();
         assert!(
             failure.contains("did not end within 30 s and was killed"),
             "{failure}"
@@ -172,16 +172,16 @@ mod tests {
     async fn expired_credentials_are_renewed_or_the_error_has_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let fresh = "echo 'status: {token: b, expirationTimestamp: 2100-01-01T00:00:00Z}'";
-        let credentials = ending(&folder, -1, fresh).await;
-        let client = credentials.client().await.unwrap();
+        let renewing = ending(&folder, -1, fresh).await;
+        let client = renewing.current().await.unwrap();
         assert!(
             client
                 .valid_until()
                 .is_some_and(|ends| ends > Timestamp::now())
         );
-        assert_eq!(credentials.failure().await, None);
-        let credentials = ending(&folder, -1, "echo no >&2; exit 1").await;
-        let why = credentials.client().await.err().unwrap();
+        assert_eq!(renewing.failure().await, None);
+        let renewing = ending(&folder, -1, "echo no >&2; exit 1").await;
+        let why = renewing.current().await.err().unwrap();
         assert!(why.contains("failed (exit status: 1): no"), "{why}");
     }
 }

@@ -1,9 +1,10 @@
 //! Services: frontends, ports, traffic policies and topology settings.
 
+use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use super::{Frontend, IpNetwork, Labels, ObjectName, ServicePort};
+use super::{Frontend, FrontendKind, IpNetwork, Labels, ObjectName, ServicePort};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
@@ -92,6 +93,13 @@ impl Service {
             publish_not_ready_addresses: false,
             unprogrammed: Vec::new(),
         }
+    }
+
+    /// Its cluster IPs.
+    pub fn cluster_ips(&self) -> impl Iterator<Item = IpAddr> {
+        let frontends = self.frontends.iter();
+        let own = frontends.filter(|frontend| frontend.kind == FrontendKind::ClusterIp);
+        own.map(|frontend| frontend.address)
     }
 
     /// Whether clients get the addresses of its endpoints from DNS.

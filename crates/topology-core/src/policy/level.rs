@@ -81,6 +81,20 @@ impl LevelKey {
         }
     }
 
+    /// Parses a level as [`parse`](Self::parse) does, and returns its Node label.
+    ///
+    /// # Errors
+    ///
+    /// A message that says what would be valid.
+    pub fn parse_label(text: &str) -> Result<Arc<str>, String> {
+        match Self::parse(text)? {
+            Self::Label(key) => Ok(key),
+            Self::Node | Self::Any => {
+                Err("not the key of a label; use keys of Node labels".to_owned())
+            }
+        }
+    }
+
     /// The Node label of the level, if it has one.
     pub fn label(&self) -> Option<&Arc<str>> {
         match self {

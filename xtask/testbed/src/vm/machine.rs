@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
@@ -259,7 +259,7 @@ impl RunFolder {
         let runs = store.folder("runs")?;
         store::remove_old(&runs, &runs)?;
         let number = GUESTS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}-{}-{number}", clock(), std::process::id());
+        let name = format!("{}-{}-{number}", store::unix_time(), std::process::id());
         let folder = runs.join(name);
         fs::create_dir_all(&folder)?;
         Ok(Self { folder })
@@ -356,12 +356,6 @@ fn terminal_size() -> (u16, u16) {
             .unwrap_or(default)
     };
     (next(24), next(80))
-}
-
-fn clock() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl Store {
         let step = ProgressLine::begin(format!("fetching {}", wanted.name));
         let archive = self.archive()?;
         let stamp = Stamp {
-            asked: now(),
+            asked: unix_time(),
             packages: (wanted.resolve)(archive)?,
         };
         let answer = unpacked(home, &stamp);
@@ -166,7 +166,7 @@ fn read_stamp(home: &Path) -> Option<Stamp> {
 }
 
 fn is_fresh(stamp: &Stamp) -> bool {
-    now().saturating_sub(stamp.asked) < FRESH.as_secs()
+    unix_time().saturating_sub(stamp.asked) < FRESH.as_secs()
 }
 
 /// Removes everything that is neither `current` nor so recent that it may be in use.
@@ -198,7 +198,8 @@ fn remove(path: &Path) -> std::io::Result<()> {
     })
 }
 
-fn now() -> u64 {
+/// Returns the seconds since 1970.
+pub(super) fn unix_time() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())

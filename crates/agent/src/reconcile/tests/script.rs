@@ -26,7 +26,7 @@ use super::fake::{Shared, World};
 use crate::agent_config::{AgentConfig, DetectLocal, StrictArp};
 use crate::endpoint_connections::EndpointConnections;
 use crate::metrics::Metrics;
-use crate::reconcile::{InfrastructureNews, Parts, Reconciler};
+use crate::reconcile::{InfrastructureChanges, Parts, Reconciler};
 use crate::state;
 
 /// One loop over a world.
@@ -78,7 +78,7 @@ impl Loop {
         shared.0.borrow_mut().forgetting = None;
         let network = watch::Sender::new(NodeNetwork::default());
         let peers = watch::Sender::new(Vec::new());
-        let infrastructure = InfrastructureNews {
+        let infrastructure = InfrastructureChanges {
             network: network.subscribe(),
             api_servers: Some(peers.subscribe()),
         };

@@ -241,17 +241,17 @@ impl Reflector {
                 }
                 let state = ObjectState::Good(fingerprint(&object));
                 let was_sent = self.was_good(id, &key);
-                let news = self.put(id, &key, state);
+                let is_changed = self.put(id, &key, state);
                 self.report(&key, warnings);
-                if news {
+                if is_changed {
                     self.send_or_hold(&key, object, was_sent);
                 }
             }
             Outcome::Ignored(key, reason) => {
-                let news = self.put(id, &key, ObjectState::Ignored(reason));
+                let is_changed = self.put(id, &key, ObjectState::Ignored(reason));
                 self.report(&key, warnings);
                 self.forget_labels(&key);
-                if news {
+                if is_changed {
                     self.batch.events.push(Event::Ignore(key, reason));
                 }
             }
@@ -312,9 +312,9 @@ impl Reflector {
         if self.was_good(id, &key) {
             warnings.push(last_good_stays(&"".into(), 0, &key));
         }
-        let news = self.put(id, &key, ObjectState::Invalid);
+        let is_changed = self.put(id, &key, ObjectState::Invalid);
         self.report(&key, warnings);
-        if news {
+        if is_changed {
             self.batch.events.push(Event::Keep(key));
         }
     }

@@ -11,13 +11,13 @@ use super::slice::{Author, Group, Slice, Written};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HintState {
-    Unasked,
+    NotRequested,
     /// Hints by CPU are being written.
-    Dealing,
+    Allocating,
     /// All hints by CPU are written.
-    Dealt,
+    Allocated,
     /// The hints name the zone or node of each endpoint.
-    Placed,
+    SamePlace,
     /// Hints are impossible, with a code for the reason.
     Refused(&'static str),
     /// The hints belong to another writer.
@@ -28,19 +28,19 @@ impl HintState {
     /// The state without another writer; `done`: every slice has the desired hints.
     fn of(asked: HintMode, event: Option<&HintEvent>, done: bool) -> Self {
         match (asked, event) {
-            (HintMode::Nothing, _) => Self::Unasked,
-            (HintMode::SameZone | HintMode::SameNode, _) => Self::Placed,
+            (HintMode::Nothing, _) => Self::NotRequested,
+            (HintMode::SameZone | HintMode::SameNode, _) => Self::SamePlace,
             (HintMode::Auto, Some(HintEvent::Disabled { problem, .. })) => {
                 Self::Refused(problem.code())
             }
-            (HintMode::Auto, Some(HintEvent::Enabled { .. })) if !done => Self::Dealing,
-            (HintMode::Auto, _) => Self::Dealt,
+            (HintMode::Auto, Some(HintEvent::Enabled { .. })) if !done => Self::Allocating,
+            (HintMode::Auto, _) => Self::Allocated,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Decision {
+pub(super) struct HintDecision {
     pub(super) state: HintState,
     /// Why the Service is left to another writer, if it is.
     pub(super) left: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct Known<'h> {
     pub(super) written: &'h BTreeMap<Name, Written>,
     /// Why each is left alone.
     pub(super) left: &'h BTreeMap<Group, String>,
-    /// The state of each at the last look.
+    /// The state of each at the last decision.
     pub(super) states: &'h BTreeMap<Group, HintState>,
 }
 
@@ -66,7 +66,7 @@ impl Known<'_> {
         group: &Group,
         slices: &[(&Name, &Slice)],
         zones: Option<&Zones>,
-    ) -> Decision {
+    ) -> HintDecision {
         let asked = self
             .services
             .get(&group.0)
@@ -85,7 +85,7 @@ impl Known<'_> {
             keep: ours.map(|(name, slice)| slice.to_hint(&name.1)).collect(),
             ..HintedSlices::default()
         };
-        let before = self.was_dealt(group, asked, slices);
+        let before = self.was_allocated(group, asked, slices);
         let event = reconcile(wanted, zones, group.1, before, &mut hinted);
         let change = |(name, slice): &(&Name, &Slice)| {
             let new = hinted.update.iter().find(|new| *new.name == *name.1)?;
@@ -97,7 +97,7 @@ impl Known<'_> {
         } else {
             HintState::of(asked, event.as_ref(), changes.is_empty())
         };
-        Decision {
+        HintDecision {
             state,
             left,
             event,
@@ -115,11 +115,11 @@ impl Known<'_> {
         }
     }
 
-    /// Whether the current hints are hints by CPU: by the last look, or else by the slices.
-    fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
+    /// Whether the current hints are hints by CPU: by the last decision, or else by the slices.
+    fn was_allocated(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.states.get(group) {
-            Some(state) => *state == HintState::Dealt,
+            Some(state) => *state == HintState::Allocated,
             None => matches!(asked, HintMode::Auto | HintMode::Nothing) && slices.iter().any(ours),
         }
     }

@@ -51,7 +51,7 @@ impl Server {
             }
             for write in writes {
                 let answer = self.write(&write).unwrap();
-                state.wrote(&write, answer);
+                state.record_write(&write, answer);
                 all.push(write);
             }
         }
@@ -205,7 +205,7 @@ fn a_pod_that_dies_between_two_writes_leaves_nothing() {
     state.apply(Collection::Pods, pod("cart-0", "n2", &["10.244.2.7"], 2));
     for write in writes {
         let answer = server.write(&write).unwrap();
-        state.wrote(&write, answer);
+        state.record_write(&write, answer);
     }
     server.settle(&mut state);
     assert_eq!(server.map("n1"), Value::Null);
@@ -400,7 +400,7 @@ impl World {
                 continue;
             }
             if let Some(answer) = self.server.write(write) {
-                self.state.wrote(write, answer);
+                self.state.record_write(write, answer);
             }
         }
     }

@@ -13,14 +13,14 @@ where
     S: for<'de> DeserializeSeed<'de, Value = O>,
 {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let event = deserializer.deserialize_map(Whole(seed))?;
+    let event = deserializer.deserialize_map(EventVisitor(seed))?;
     deserializer.end()?;
     Ok(event)
 }
 
-struct Whole<S>(S);
+struct EventVisitor<S>(S);
 
-impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Whole<S> {
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for EventVisitor<S> {
     type Value = (Text, S::Value);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,14 +18,14 @@ where
     S: for<'de> DeserializeSeed<'de, Value = O> + Copy,
 {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let page = deserializer.deserialize_map(Whole(Items { seed, sink }))?;
+    let page = deserializer.deserialize_map(ListVisitor(Items { seed, sink }))?;
     deserializer.end()?;
     Ok(page)
 }
 
-struct Whole<'s, O, S>(Items<'s, O, S>);
+struct ListVisitor<'s, O, S>(Items<'s, O, S>);
 
-impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for Whole<'_, O, S> {
+impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for ListVisitor<'_, O, S> {
     type Value = Page;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,12 +18,17 @@ fn first_events_have_the_same_time_for_every_leader_and_success_is_reported_afte
     let mut fake = Fake::new();
     fake.make("cart-1", &endpoints("a"));
     for _leader in 0..2 {
-        let since: Vec<_> = fake.state.look().iter().map(|news| news.since).collect();
+        let since: Vec<_> = fake
+            .state
+            .decide_hints()
+            .iter()
+            .map(|event| event.since)
+            .collect();
         assert_eq!(since, [Some(CREATED)]);
         fake.state.forget();
     }
     fake.make("cart-1", &endpoints("a b c"));
-    assert_eq!(fake.state.look(), [], "no hints are written yet");
-    assert_eq!(fake.state.hinted(), Count::default());
+    assert_eq!(fake.state.decide_hints(), [], "no hints are written yet");
+    assert_eq!(fake.state.hint_counts(), HintCounts::default());
     assert_eq!(reasons(&fake.settle().0), [ENABLED]);
 }

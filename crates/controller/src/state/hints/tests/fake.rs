@@ -73,7 +73,7 @@ impl Fake {
 
     /// Writes the plan; returns the Events and the names of the written slices.
     pub(super) fn settle(&mut self) -> (Vec<(&'static str, String)>, Vec<String>) {
-        let mut news = self.state.look();
+        let mut new = self.state.decide_hints();
         let mut written = Vec::new();
         for write in slice_writes(&mut self.state) {
             let name = write.name.1.clone();
@@ -89,7 +89,7 @@ impl Fake {
                 "only hints change"
             );
             self.write(MANAGER, "Update", &name, &endpoints);
-            self.state.wrote(&write, self.slices[&name].clone());
+            self.state.record_write(&write, self.slices[&name].clone());
             written.push(name);
         }
         assert_eq!(
@@ -97,11 +97,11 @@ impl Fake {
             [],
             "nothing is written twice"
         );
-        news.extend(self.state.look());
-        assert_eq!(self.state.look(), [], "no Event is recorded twice");
-        let events = news
+        new.extend(self.state.decide_hints());
+        assert_eq!(self.state.decide_hints(), [], "no Event is recorded twice");
+        let events = new
             .into_iter()
-            .map(|news| (news.key.1, news.note))
+            .map(|event| (event.key.1, event.note))
             .collect();
         (events, written)
     }

@@ -14,7 +14,7 @@ fn foreign_hints_are_kept_and_ours_are_removed() {
         "no hints are written: other changed the hints on EndpointSlice cart-1"
     );
     assert_eq!(written, ["cart-2"]);
-    assert_eq!(fake.state.hinted().left, 1);
+    assert_eq!(fake.state.hint_counts().left, 1);
     // The Service is left alone from then on.
     fake.make("cart-1", &endpoints("a a b c"));
     assert_eq!(fake.settle(), (vec![], vec![]));

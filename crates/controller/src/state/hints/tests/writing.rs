@@ -6,7 +6,7 @@ use super::*;
 fn hints_are_written_again_after_changes_of_the_manager() {
     let mut fake = settled();
     assert_eq!(fake.zones(), ["a", "a", "b", "c", "b", "c"]);
-    assert_eq!(fake.state.hinted().written, 1);
+    assert_eq!(fake.state.hint_counts().written, 1);
     // The manager writes other endpoints without hints.
     fake.make("cart-1", &endpoints("a b b c"));
     assert_eq!(fake.settle(), (vec![], vec!["cart-1".to_owned()]));
@@ -48,7 +48,7 @@ fn impossible_hints_are_removed_and_reported_until_they_are_possible() {
     );
     assert_eq!(written.len(), 2);
     assert_eq!(fake.zones().concat(), "");
-    assert_eq!(fake.state.hinted().refused, 1);
+    assert_eq!(fake.state.hint_counts().refused, 1);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn hints_that_the_api_server_drops_are_not_written_again() {
     object["spec"]["trafficDistribution"] = json!("PreferSameNode");
     fake.state.apply(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
-    fake.state.look();
+    fake.state.decide_hints();
     let [write] = &slice_writes(&mut fake.state)[..] else {
         panic!("one write");
     };
@@ -110,9 +110,9 @@ fn hints_that_the_api_server_drops_are_not_written_again() {
         json!({ "forZones": [{ "name": "a" }], "forNodes": [{ "name": "a" }] })
     );
     let unchanged = fake.slices["cart-1"].clone();
-    fake.state.wrote(write, unchanged);
+    fake.state.record_write(write, unchanged);
     assert_eq!(slice_writes(&mut fake.state), []);
     fake.make("cart-1", &endpoints("a b c"));
-    fake.state.look();
+    fake.state.decide_hints();
     assert_eq!(slice_writes(&mut fake.state).len(), 1);
 }

@@ -9,13 +9,13 @@ use topology_core::resolve::NodeInfrastructure;
 
 /// The sources of these addresses besides the cluster's objects. Clones see each change once.
 #[derive(Debug, Clone)]
-pub(crate) struct InfrastructureNews {
+pub(crate) struct InfrastructureChanges {
     pub(crate) network: watch::Receiver<NodeNetwork>,
     /// Where the watches are connected to; `None` if the cluster is read from files.
     pub(crate) api_servers: Option<watch::Receiver<Vec<SocketAddr>>>,
 }
 
-impl InfrastructureNews {
+impl InfrastructureChanges {
     /// Waits for a change.
     pub(super) async fn changed(&mut self) {
         let Self {
@@ -31,10 +31,10 @@ impl InfrastructureNews {
     /// Whether there are changes that [`Self::read`] has not returned.
     pub(super) fn has_changed(&self) -> bool {
         // A sender that is gone changes nothing any more.
-        let is_news = |changed: Result<bool, _>| changed.unwrap_or_default();
+        let is_changed = |changed: Result<bool, _>| changed.unwrap_or_default();
         let api_servers = self.api_servers.as_ref();
-        is_news(self.network.has_changed())
-            || api_servers.is_some_and(|servers| is_news(servers.has_changed()))
+        is_changed(self.network.has_changed())
+            || api_servers.is_some_and(|servers| is_changed(servers.has_changed()))
     }
 
     /// The present addresses, without the node's own.
