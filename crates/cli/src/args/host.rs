@@ -6,7 +6,7 @@ use std::fs;
 use agent::agent_config::StrictArp;
 use clap::Args;
 use dataplane::ipvs::IpvsTimeouts;
-use dataplane::sysctl::{ConntrackSettings, TableSize};
+use dataplane::sysctl::ConntrackSettings;
 use rustix::thread::sched_getaffinity;
 
 use super::values::{self, Timeout};
@@ -128,17 +128,13 @@ impl HostArgs {
         }
     }
 
-    fn table(&self, has_file: bool, cores: u64) -> Option<TableSize> {
+    fn table(&self, has_file: bool, cores: u64) -> Option<u64> {
         let (per_core, min) = (self.conntrack_max_per_core, self.conntrack_min);
         let is_given = per_core.is_some() || min.is_some();
         let per_core = per_core.unwrap_or(MAX_PER_CORE);
         let size = per_core.saturating_mul(cores).min(MOST);
-        let size = size.max(min.unwrap_or(MIN));
-        match (per_core, is_given, has_file) {
-            (0, ..) | (_, false, false) => None,
-            (_, true, _) => Some(TableSize::Exactly(size)),
-            (_, false, true) => Some(TableSize::AtLeast(size)),
-        }
+        let is_set = per_core != 0 && (is_given || has_file);
+        is_set.then(|| size.max(min.unwrap_or(MIN)))
     }
 
     /// Applies a field of a `KubeProxyConfiguration`.
@@ -205,16 +201,15 @@ mod tests {
             args.table(has_file, cores)
         };
         let table = |per_core, min, has_file| sized(per_core, min, has_file, 8);
-        let [at_least, exactly] = [TableSize::AtLeast, TableSize::Exactly];
         assert_eq!(table(None, None, false), None);
-        assert_eq!(table(None, None, true), Some(at_least(262_144)));
-        assert_eq!(table(Some(1_000), None, false), Some(exactly(131_072)));
-        assert_eq!(table(Some(1_000), Some(0), true), Some(exactly(8_000)));
-        assert_eq!(table(None, Some(500_000), true), Some(exactly(500_000)));
+        assert_eq!(table(None, None, true), Some(262_144));
+        assert_eq!(table(Some(1_000), None, false), Some(131_072));
+        assert_eq!(table(Some(1_000), Some(0), true), Some(8_000));
+        assert_eq!(table(None, Some(500_000), true), Some(500_000));
         assert_eq!(table(Some(0), Some(500_000), true), None);
-        assert_eq!(sized(None, None, true, 64), Some(at_least(1_048_576)));
+        assert_eq!(sized(None, None, true, 64), Some(1_048_576));
         let large = sized(None, Some(2_000_000), true, 64);
-        assert_eq!(large, Some(exactly(2_000_000)));
+        assert_eq!(large, Some(2_000_000));
     }
 
     #[test]
