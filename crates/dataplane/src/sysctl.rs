@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::crash_point::CrashPoint;
 use crate::ownership::{SettingChange, SettingsRecord};
 
-pub use conntrack::{ConntrackSettings, ConntrackTimeouts, TableSize};
+pub use conntrack::{ConntrackSettings, ConntrackTimeouts};
 pub(crate) use ipvs::{Needs, forwards_v6};
 use setting::Setting;
 

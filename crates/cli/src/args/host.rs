@@ -1,17 +1,24 @@
 //! Settings of the host: timeouts of connections, the table of connection tracking, and ARP, as in kube-proxy (KP-CF-28,
 //! KP-CF-29, KP-CF-35 to KP-CF-38).
 
+use std::fs;
+
 use agent::agent_config::StrictArp;
 use clap::Args;
 use dataplane::ipvs::IpvsTimeouts;
-use dataplane::sysctl::{ConntrackSettings, TableSize};
+use dataplane::sysctl::ConntrackSettings;
 use rustix::thread::sched_getaffinity;
 
 use super::values::{self, Timeout};
 
+/// The processors of the machine, as a list such as `0-3,8`.
+const PROCESSORS: &str = "/sys/devices/system/cpu/online";
+
 /// kube-proxy's defaults.
 const MAX_PER_CORE: u64 = 32_768;
 const MIN: u64 = 131_072;
+/// kube-proxy's limit for all processors together.
+const MOST: u64 = 1_048_576;
 const TCP_ESTABLISHED: u64 = 24 * 60 * 60;
 const TCP_CLOSE_WAIT: u64 = 60 * 60;
 
@@ -121,16 +128,13 @@ impl HostArgs {
         }
     }
 
-    fn table(&self, has_file: bool, cores: u64) -> Option<TableSize> {
+    fn table(&self, has_file: bool, cores: u64) -> Option<u64> {
         let (per_core, min) = (self.conntrack_max_per_core, self.conntrack_min);
         let is_given = per_core.is_some() || min.is_some();
         let per_core = per_core.unwrap_or(MAX_PER_CORE);
-        let size = per_core.saturating_mul(cores).max(min.unwrap_or(MIN));
-        match (per_core, is_given, has_file) {
-            (0, ..) | (_, false, false) => None,
-            (_, true, _) => Some(TableSize::Exactly(size)),
-            (_, false, true) => Some(TableSize::AtLeast(size)),
-        }
+        let size = per_core.saturating_mul(cores).min(MOST);
+        let is_set = per_core != 0 && (is_given || has_file);
+        is_set.then(|| size.max(min.unwrap_or(MIN)))
     }
 
     /// Applies a field of a `KubeProxyConfiguration`.
@@ -165,9 +169,21 @@ fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Processors that this process may use, as Go counts them.
+/// The processors of the machine. This process may use less of them, if kubelet's CPU manager gives some to other pods.
 fn cores() -> u64 {
-    sched_getaffinity(None).map_or(1, |set| u64::from(set.count()))
+    let online = fs::read_to_string(PROCESSORS);
+    let online = online.ok().and_then(|list| count(&list));
+    online.unwrap_or_else(|| sched_getaffinity(None).map_or(1, |set| u64::from(set.count())))
+}
+
+/// The number of processors in a list.
+fn count(list: &str) -> Option<u64> {
+    let size = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        Some(last.checked_sub(first)? + 1)
+    };
+    list.trim().split(',').map(size).sum()
 }
 
 #[cfg(test)]
@@ -176,21 +192,33 @@ mod tests {
 
     #[test]
     fn kp_cf_35_the_table_has_kube_proxys_size_with_its_file_and_the_given_one_otherwise() {
-        let table = |per_core: Option<u64>, min: Option<u64>, has_file: bool| {
+        let sized = |per_core: Option<u64>, min: Option<u64>, has_file: bool, cores: u64| {
             let args = HostArgs {
                 conntrack_max_per_core: per_core,
                 conntrack_min: min,
                 ..HostArgs::default()
             };
-            args.table(has_file, 8)
+            args.table(has_file, cores)
         };
-        let [at_least, exactly] = [TableSize::AtLeast, TableSize::Exactly];
+        let table = |per_core, min, has_file| sized(per_core, min, has_file, 8);
         assert_eq!(table(None, None, false), None);
-        assert_eq!(table(None, None, true), Some(at_least(262_144)));
-        assert_eq!(table(Some(1_000), None, false), Some(exactly(131_072)));
-        assert_eq!(table(Some(1_000), Some(0), true), Some(exactly(8_000)));
-        assert_eq!(table(None, Some(500_000), true), Some(exactly(500_000)));
+        assert_eq!(table(None, None, true), Some(262_144));
+        assert_eq!(table(Some(1_000), None, false), Some(131_072));
+        assert_eq!(table(Some(1_000), Some(0), true), Some(8_000));
+        assert_eq!(table(None, Some(500_000), true), Some(500_000));
         assert_eq!(table(Some(0), Some(500_000), true), None);
+        assert_eq!(sized(None, None, true, 64), Some(1_048_576));
+        let large = sized(None, Some(2_000_000), true, 64);
+        assert_eq!(large, Some(2_000_000));
+    }
+
+    #[test]
+    fn all_processors_of_the_machine_count() {
+        assert_eq!(count("0-3,8,10-11\n"), Some(7));
+        assert_eq!(count("0"), Some(1));
+        for text in ["", "\n", "3-0", "0-", "all"] {
+            assert_eq!(count(text), None, "{text:?}");
+        }
         assert!(cores() > 0);
     }
 

@@ -7,7 +7,8 @@ use super::setting::{DesiredValue, Setting, read_number};
 /// Settings of connection tracking. `None` leaves a sysctl as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConntrackSettings {
-    pub table: Option<TableSize>,
+    /// The number of connections that are tracked at least.
+    pub table: Option<u64>,
     /// Timeouts in seconds.
     pub tcp_established: Option<u64>,
     pub tcp_close_wait: Option<u64>,
@@ -15,14 +16,6 @@ pub struct ConntrackSettings {
     pub udp_stream: Option<u64>,
     /// Accept TCP segments outside of the window.
     pub tcp_be_liberal: bool,
-}
-
-/// The number of connections that are tracked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableSize {
-    /// A larger one may stay.
-    AtLeast(u64),
-    Exactly(u64),
 }
 
 /// Timeouts of connection tracking, seconds.
@@ -44,15 +37,12 @@ const NOT_AS_CONFIGURED: &str = "connections are forgotten at another time than 
 
 impl ConntrackSettings {
     pub(super) fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
-        let size = self.table.map(|size| match size {
-            TableSize::AtLeast(size) => DesiredValue::AtLeast(size),
-            TableSize::Exactly(size) => DesiredValue::Exactly(size),
-        });
+        let size = self.table.map(DesiredValue::AtLeast);
         let exactly = |value: Option<u64>| value.map(DesiredValue::Exactly);
         let liberal = self.tcp_be_liberal.then_some(DesiredValue::Exactly(1));
         // Chains of four entries are kube-proxy's measure (KP-SC-10). It writes the module's parameter in /sys, which is
         // read-only in pods; the kernel has had the sysctl since 4.8.
-        let buckets = size.map(|size| DesiredValue::AtLeast(size.number() / 4));
+        let buckets = self.table.map(|size| DesiredValue::AtLeast(size / 4));
         let rows = [
             (
                 "net/netfilter/nf_conntrack_max",
