@@ -21,7 +21,9 @@ use topology_core::model::{Family, ObjectName, Service};
 use topology_core::resolve::{ResolvedServer, resolve_headless};
 use topology_core::snapshot::Snapshot;
 
-use self::view::{AnswerLevelView, AnswerView, ServiceAnswersView};
+use self::view::{
+    AnswerLevelView, AnswerView, DnsResponseCode, DnsServiceKind, ServiceAnswersView,
+};
 use crate::args::AllowListArgs;
 use crate::exit::Failure;
 use crate::origin::Origin;
@@ -151,19 +153,19 @@ impl DnsCluster {
 
     fn named(&self, service: &Service, answers: Vec<AnswerView>) -> ServiceAnswersView {
         let kind = match &service.external_name {
-            Some(_) => "externalName",
-            None if service.is_headless() => "headless",
-            None => "clusterIP",
+            Some(_) => DnsServiceKind::ExternalName,
+            None if service.is_headless() => DnsServiceKind::Headless,
+            None => DnsServiceKind::ClusterIp,
         };
         let response_code = if dns::has_name(self.snapshot(), &service.name) {
-            "NOERROR"
+            DnsResponseCode::NoError
         } else {
-            "NXDOMAIN"
+            DnsResponseCode::NxDomain
         };
         ServiceAnswersView {
             service: service.name.to_string(),
-            kind: kind.to_owned(),
-            response_code: response_code.to_owned(),
+            kind,
+            response_code,
             cname: service.external_name.as_deref().map(str::to_owned),
             answers,
         }

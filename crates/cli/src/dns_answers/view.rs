@@ -23,14 +23,33 @@ pub struct NodeAnswersView {
 pub struct ServiceAnswersView {
     /// `namespace/name`.
     pub service: String,
-    /// `headless`, `clusterIP` or `externalName`.
-    pub kind: String,
-    /// `NOERROR`, or `NXDOMAIN` if the name does not exist.
-    pub response_code: String,
+    pub kind: DnsServiceKind,
+    pub response_code: DnsResponseCode,
     /// The other name, of a Service of type `ExternalName`.
     pub cname: Option<String>,
     /// One for each type of record that the name may have.
     pub answers: Vec<AnswerView>,
+}
+
+/// What clients get for the name of a Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DnsServiceKind {
+    /// Addresses of endpoints.
+    Headless,
+    #[serde(rename = "clusterIP")]
+    ClusterIp,
+    /// Another name.
+    ExternalName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum DnsResponseCode {
+    #[serde(rename = "NOERROR")]
+    NoError,
+    /// The name does not exist.
+    #[serde(rename = "NXDOMAIN")]
+    NxDomain,
 }
 
 /// The answers of one record type.

@@ -10,7 +10,8 @@ use super::shortened::shortened;
 use super::stages::{levels, section, stage_lines, what_if, who};
 use super::wrap::wrap;
 use crate::dns_answers::view::{
-    AnswerLevelView, AnswerView, ClientView, ExplainedAnswersView, ServiceAnswersView,
+    AnswerLevelView, AnswerView, ClientView, DnsResponseCode, DnsServiceKind, ExplainedAnswersView,
+    ServiceAnswersView,
 };
 
 /// Indentation of rows.
@@ -53,7 +54,7 @@ fn service_rows(service: &ServiceAnswersView) -> Vec<Row> {
     if let Some(cname) = &service.cname {
         return vec![row("CNAME", "", "", cname.into())];
     }
-    if service.response_code == "NXDOMAIN" {
+    if service.response_code == DnsResponseCode::NxDomain {
         let missing = Cell::new(NO_NAME, CellStyle::Warn);
         return vec![row("NXDOMAIN", "", "", missing)];
     }
@@ -130,7 +131,7 @@ fn lines(columns: &[Column], behind: &'static str, rows: &[Row], width: Option<u
 pub fn explained(view: &ExplainedAnswersView, width: Option<usize>) -> String {
     let service = &view.service;
     let mut text = String::new();
-    if service.kind == "headless" && !service.answers.is_empty() {
+    if service.kind == DnsServiceKind::Headless && !service.answers.is_empty() {
         for (number, answer) in service.answers.iter().enumerate() {
             if number > 0 {
                 text.push('\n');
@@ -149,10 +150,14 @@ pub fn explained(view: &ExplainedAnswersView, width: Option<usize>) -> String {
 
 /// What a name has instead of a decision.
 fn undecided(service: &ServiceAnswersView) -> &'static str {
-    match service.kind.as_str() {
-        "clusterIP" => "every client gets the cluster IPs (the Service is not headless)",
-        "externalName" => "every client gets another name (type ExternalName)",
-        _ => "no EndpointSlice has endpoints for the question (headless Service)",
+    match service.kind {
+        DnsServiceKind::ClusterIp => {
+            "every client gets the cluster IPs (the Service is not headless)"
+        }
+        DnsServiceKind::ExternalName => "every client gets another name (type ExternalName)",
+        DnsServiceKind::Headless => {
+            "no EndpointSlice has endpoints for the question (headless Service)"
+        }
     }
 }
 
@@ -163,7 +168,7 @@ fn headless(
     width: Option<usize>,
 ) -> String {
     let mut text = format!("{}\n", title(service, answer));
-    if service.response_code == "NXDOMAIN" {
+    if service.response_code == DnsResponseCode::NxDomain {
         let words = format!("NXDOMAIN: {NO_NAME}");
         let _written = writeln!(text, "{}", paint(words, CellStyle::Warn));
     }
