@@ -211,6 +211,11 @@ fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
             assert_eq!(dns.ask(&name, asked), ["NXDOMAIN"], "{name} {asked}");
         }
     }
+}
+
+#[test]
+fn the_domain_has_its_version_and_the_names_of_pods_and_no_other_domain() {
+    let mut dns = dns();
     assert_eq!(dns.ask("cluster.local.", RecordType::A), ["NODATA"]);
     let soa = dns.ask("cluster.local.", RecordType::SOA);
     assert!(
