@@ -169,15 +169,15 @@ fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The processors of the machine. This process may use less of them, if kubelet's CPU manager gives some to other pods.
+/// The processors of the machine. This process may use fewer of them, if kubelet's CPU manager gives some to other pods.
 fn cores() -> u64 {
     let online = fs::read_to_string(PROCESSORS);
-    let online = online.ok().and_then(|list| count(&list));
+    let online = online.ok().and_then(|list| processors(&list));
     online.unwrap_or_else(|| sched_getaffinity(None).map_or(1, |set| u64::from(set.count())))
 }
 
 /// The number of processors in a list.
-fn count(list: &str) -> Option<u64> {
+fn processors(list: &str) -> Option<u64> {
     let size = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn all_processors_of_the_machine_count() {
-        assert_eq!(count("0-3,8,10-11\n"), Some(7));
-        assert_eq!(count("0"), Some(1));
+        assert_eq!(processors("0-3,8,10-11\n"), Some(7));
+        assert_eq!(processors("0"), Some(1));
         for text in ["", "\n", "3-0", "0-", "all"] {
-            assert_eq!(count(text), None, "{text:?}");
+            assert_eq!(processors(text), None, "{text:?}");
         }
         assert!(cores() > 0);
     }

@@ -244,8 +244,8 @@ fn d13_of_a_node_port_and_an_external_address_of_the_node_the_older_keeps_the_po
         assert_eq!(keys.iter().any(|one| one == key), keeps, "{keys:?}");
         assert!(keys.iter().any(|one| one == "-t 172.16.0.1:30080"));
         let published = resolve(&world.snapshot, &world.me, &other.name);
-        let mut servers = published.servers.iter();
-        let serves = servers.any(|resolved| resolved.server.key.to_string() == key);
+        let mut resolved = published.servers.iter();
+        let serves = resolved.any(|resolved| resolved.server.key.to_string() == key);
         assert_eq!(serves, !keeps);
         let (found, expected) = if keeps {
             let found = published.findings[0].to_string();
