@@ -351,3 +351,35 @@ fn a_service_that_waits_for_its_cluster_ip_is_ignored_by_dns_too() {
     let reasons: Vec<_> = loaded.ignored.values().collect();
     assert_eq!(reasons, [&Ignored::NoClusterIp]);
 }
+
+/// Otherwise one Service could fill the memory of every node.
+#[test]
+fn d13_the_ports_of_a_service_limit_its_source_ranges_and_the_largest_ones_count() {
+    let ports = (1..=10_000).map(|port| format!("{{name: p{port}, port: {port}}}"));
+    let ports: Vec<String> = ports.collect();
+    let ranges = (0..20).map(|number| format!("10.{number}.0.0/{}", 32 - number));
+    let ranges: Vec<String> = ranges.collect();
+    let text = format!(
+        "
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec:
+  type: LoadBalancer
+  clusterIP: 10.96.0.1
+  loadBalancerSourceRanges: [{}]
+  ports: [{}]
+status: {{loadBalancer: {{ingress: [{{ip: 192.0.2.1}}]}}}}
+",
+        ranges.join(", "),
+        ports.join(", ")
+    );
+    let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+    let service = loaded.snapshot.service(&ObjectName::new("shop", "cart"));
+    let permitted = service.unwrap().source_ranges.as_ref().unwrap();
+    let prefixes: Vec<u8> = permitted.iter().map(|range| range.prefix()).collect();
+    assert_eq!(prefixes, [13, 14, 15, 16, 17, 18]);
+    let warning = loaded.warnings[0].to_string();
+    let expected = "spec.loadBalancerSourceRanges: too many for 10000 ports";
+    assert!(warning.contains(expected), "{warning}");
+}

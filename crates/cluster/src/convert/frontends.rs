@@ -2,11 +2,15 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::{Family, Frontend, IpNetwork, ServicePort, parse_range};
+use topology_core::model::{Family, Frontend, FrontendKind, IpNetwork, ServicePort, parse_range};
 
 use super::address;
 use super::report::Report;
 use object_tree::Field;
+
+/// Most pairs of a source range and a port at a load balancer address: each is an element in the kernel of every node,
+/// and a Service may have thousands of both. kube-proxy has as many for all Services together (KP-IS-05).
+const MOST_PERMITTED: usize = 65_536;
 
 /// Returns all frontends: the cluster IPs, then node ports, load balancer addresses and external IPs in their families
 /// (KP-IN-09). Of two kinds with one address the first counts, so `loadBalancerSourceRanges` apply to an external IP that
@@ -61,10 +65,15 @@ fn load_balancer(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     found
 }
 
-/// Returns `loadBalancerSourceRanges`; `None` if the field is empty, so that all clients may connect.
+/// Returns `loadBalancerSourceRanges`; `None` if the field is empty, so that all clients may connect. `published` ports
+/// are at load balancer addresses.
 ///
-/// An invalid range is skipped, and permits no client.
-pub(crate) fn source_ranges(spec: &Field<'_>, report: &mut Report) -> Option<Vec<IpNetwork>> {
+/// An invalid range is skipped, and permits no client. So are the smallest ones of too many.
+pub(crate) fn source_ranges(
+    spec: &Field<'_>,
+    published: usize,
+    report: &mut Report,
+) -> Option<Vec<IpNetwork>> {
     let listed = spec.get("loadBalancerSourceRanges");
     let mut ranges = Vec::new();
     let mut is_limited = false;
@@ -77,5 +86,23 @@ pub(crate) fn source_ranges(spec: &Field<'_>, report: &mut Report) -> Option<Vec
             report,
         ));
     }
+    let most = MOST_PERMITTED / published.max(1);
+    if ranges.len() > most {
+        let message = format!(
+            "too many for {published} ports at load balancer addresses; only the {most} largest ranges permit clients"
+        );
+        report.warn(&listed, message, "use fewer ranges or several Services");
+        ranges.sort_by_key(IpNetwork::prefix);
+        ranges.truncate(most);
+        ranges.shrink_to_fit();
+    }
     is_limited.then_some(ranges)
+}
+
+/// The number of ports at load balancer addresses.
+pub(crate) fn published(frontends: &[Frontend], ports: &[ServicePort]) -> usize {
+    let published = frontends
+        .iter()
+        .filter(|frontend| frontend.kind == FrontendKind::LoadBalancer);
+    published.count() * ports.len()
 }

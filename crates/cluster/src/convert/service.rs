@@ -70,6 +70,7 @@ pub(crate) fn convert(
     };
     let metadata = root.get("metadata");
     let labels = meta::texts(&metadata.get("labels"), interner, report);
+    let published = frontends::published(&frontends, &service_ports);
     Ok(Some(Service {
         name: key.name.clone(),
         labels: labels.into_iter().collect(),
@@ -79,7 +80,7 @@ pub(crate) fn convert(
         session_affinity: session_affinity(&spec, report),
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
         external_traffic_policy: external,
-        source_ranges: frontends::source_ranges(&spec, report),
+        source_ranges: frontends::source_ranges(&spec, published, report),
         health_check_node_port: health_check_node_port(&spec, external, report),
         policy,
         named_policy,
