@@ -296,8 +296,12 @@ fn dns_reads_headless_services_and_other_names_with_their_policies_and_hostnames
         panic!("one slice");
     };
     assert_eq!(slice.endpoints.len(), 2);
-    let hostnames: Vec<_> = slice.hostnames.values().map(|name| &**name).collect();
-    assert_eq!(hostnames, ["cart-0"]);
+    let endpoints = slice.endpoints_with_hostnames();
+    let hostnames: Vec<_> = endpoints
+        .map(|(endpoint, name)| (endpoint.address.to_string(), name.map(|name| &**name)))
+        .collect();
+    let expected = [("10.244.1.1", Some("cart-0")), ("10.244.2.1", None)];
+    assert_eq!(hostnames, expected.map(|(address, name)| (address.to_owned(), name)));
 }
 
 #[test]
