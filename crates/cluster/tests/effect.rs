@@ -7,7 +7,7 @@ use cluster::ServiceSelection;
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
 use topology_core::hints::HintMode;
-use topology_core::model::ObjectName;
+use topology_core::model::{IpNetwork, ObjectName};
 use topology_core::policy::PolicySource;
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
 
@@ -296,8 +296,12 @@ fn dns_reads_headless_services_and_other_names_with_their_policies_and_hostnames
         panic!("one slice");
     };
     assert_eq!(slice.endpoints.len(), 2);
-    let hostnames: Vec<_> = slice.hostnames.values().map(|name| &**name).collect();
-    assert_eq!(hostnames, ["cart-0"]);
+    let endpoints = slice.endpoints_with_hostnames();
+    let hostnames: Vec<_> = endpoints
+        .map(|(endpoint, name)| (endpoint.address.to_string(), name.map(|name| &**name)))
+        .collect();
+    let expected = [("10.244.1.1", Some("cart-0")), ("10.244.2.1", None)];
+    assert_eq!(hostnames, expected.map(|(address, name)| (address.to_owned(), name)));
 }
 
 #[test]
@@ -377,7 +381,7 @@ status: {{loadBalancer: {{ingress: [{{ip: 192.0.2.1}}]}}}}
     let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
     let service = loaded.snapshot.service(&ObjectName::new("shop", "cart"));
     let permitted = service.unwrap().source_ranges.as_ref().unwrap();
-    let prefixes: Vec<u8> = permitted.iter().map(|range| range.prefix()).collect();
+    let prefixes: Vec<u8> = permitted.iter().map(IpNetwork::prefix).collect();
     assert_eq!(prefixes, [13, 14, 15, 16, 17, 18]);
     let warning = loaded.warnings[0].to_string();
     let expected = "spec.loadBalancerSourceRanges: too many for 10000 ports";

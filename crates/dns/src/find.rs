@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
+use rustc_hash::FxHashMap;
 use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
@@ -161,26 +162,30 @@ impl Responder {
         let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
         let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
-        let slices = snapshot.slices(&service.name);
+        let hostnames = hostnames(service, snapshot.slices(&service.name));
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
         let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
         'ports: for port in ports.take(MOST_PORTS) {
             let decision = self.decisions.of_port(about, port);
-            let weighted = decision.families();
-            for endpoint in weighted.flat_map(|weighted| weighted.of_turn(turn)) {
+            let endpoints = decision
+                .families()
+                .flat_map(|weighted| weighted.of_turn(turn));
+            let named = endpoints.flat_map(|endpoint| {
+                let hosts = hosts_at(&hostnames, endpoint.address).into_iter();
+                hosts.map(move |host| (endpoint, host))
+            });
+            for (endpoint, host) in named {
                 if records.len() >= MOST_RECORDS {
                     break 'ports;
                 }
-                let hostname = hostname(slices, endpoint.address);
-                let Some(target) = endpoint_name(&hostname, &service.name, &self.records.domain)
-                else {
+                let Some(target) = endpoint_name(&host, &service.name, &self.records.domain) else {
                     continue;
                 };
-                if known_addresses.insert(endpoint.address) {
+                if known_addresses.insert((host.clone(), endpoint.address)) {
                     additionals.push(self.records.address(&target, endpoint.address));
                 }
                 // A pod has one name for both families.
-                if known.insert((hostname, endpoint.port)) {
+                if known.insert((host, endpoint.port)) {
                     let (weight, port) = (endpoint.weight, endpoint.port);
                     let record = self.records.port(&question.name, weight, port, target);
                     records.push(record);
@@ -204,15 +209,14 @@ impl Responder {
         };
         let by_address = pod_address(hostname);
         let mut found = BTreeSet::new();
-        for slice in snapshot.slices(&service.name) {
-            let published = slice.endpoints.iter();
-            let published = published.filter(|endpoint| is_published(service, endpoint));
-            let addresses = published.map(|endpoint| endpoint.address);
-            found.extend(addresses.filter(|address| {
-                let own = slice.hostnames.get(address);
-                let is_by_address = || by_address == Some(*address) && dashed(*address) == hostname;
-                own.map_or_else(is_by_address, |own| **own == *hostname)
-            }));
+        let slices = snapshot.slices(&service.name).iter();
+        for (endpoint, own) in slices.flat_map(EndpointSlice::endpoints_with_hostnames) {
+            let address = endpoint.address;
+            let is_by_address = || by_address == Some(address) && dashed(address) == hostname;
+            let is_asked = own.map_or_else(is_by_address, |own| **own == *hostname);
+            if is_asked && is_published(service, endpoint) {
+                found.insert(address);
+            }
         }
         if found.is_empty() {
             return NameLookup::NoSuchName;
@@ -234,12 +238,11 @@ impl Responder {
         let names: BTreeSet<Name> = match at_cluster_ip {
             Some(user) => service_name(&user.service, domain).into_iter().collect(),
             None => users
-                .filter_map(|user| {
-                    let service = snapshot.service(&user.service)?;
-                    let slices = snapshot.slices(&user.service);
-                    let mut endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
-                    endpoints.find(|one| one.address == address && is_published(service, one))?;
-                    endpoint_name(&hostname(slices, address), &user.service, domain)
+                .filter_map(|user| snapshot.service(&user.service))
+                .flat_map(|service| {
+                    let hosts = published_hosts(service, snapshot.slices(&service.name), address);
+                    let hosts = hosts.into_iter();
+                    hosts.filter_map(move |host| endpoint_name(&host, &service.name, domain))
                 })
                 .take(MOST_RECORDS)
                 .collect(),
@@ -323,13 +326,46 @@ fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr
     all.filter(move |address| Family::of(*address) == family)
 }
 
-fn hostname(slices: &[EndpointSlice], address: IpAddr) -> String {
-    let mut names = slices
+/// The hostnames of published endpoints, by address. Endpoints on the host network share one.
+fn hostnames<'s>(
+    service: &Service,
+    slices: &'s [EndpointSlice],
+) -> FxHashMap<IpAddr, Vec<&'s Arc<str>>> {
+    let mut found = FxHashMap::<IpAddr, Vec<&Arc<str>>>::default();
+    let endpoints = slices
         .iter()
-        .filter_map(|slice| slice.hostnames.get(&address));
-    names
-        .next()
-        .map_or_else(|| dashed(address), ToString::to_string)
+        .flat_map(EndpointSlice::endpoints_with_hostnames);
+    for (endpoint, hostname) in endpoints {
+        if let Some(hostname) = hostname.filter(|_| is_published(service, endpoint)) {
+            found.entry(endpoint.address).or_default().push(hostname);
+        }
+    }
+    found
+}
+
+/// The names of the published endpoints with an address: of each its hostname, or otherwise the address with dashes.
+fn published_hosts(
+    service: &Service,
+    slices: &[EndpointSlice],
+    address: IpAddr,
+) -> BTreeSet<String> {
+    let endpoints = slices
+        .iter()
+        .flat_map(EndpointSlice::endpoints_with_hostnames);
+    let published = endpoints.filter(|(endpoint, _)| {
+        endpoint.address == address && is_published(service, endpoint)
+    });
+    published
+        .map(|(_, hostname)| hostname.map_or_else(|| dashed(address), ToString::to_string))
+        .collect()
+}
+
+/// The names of the chosen endpoints at an address: their hostnames, or otherwise the address with dashes.
+fn hosts_at(hostnames: &FxHashMap<IpAddr, Vec<&Arc<str>>>, address: IpAddr) -> Vec<String> {
+    hostnames.get(&address).map_or_else(
+        || vec![dashed(address)],
+        |hostnames| hostnames.iter().map(ToString::to_string).collect(),
+    )
 }
 
 /// An external name that is no name of DNS leads nowhere. One that is an address is not resolved, as the API says.

@@ -172,18 +172,18 @@ fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
 /// The processors of the machine. This process may use fewer of them, if kubelet's CPU manager gives some to other pods.
 fn cores() -> u64 {
     let online = fs::read_to_string(PROCESSORS);
-    let online = online.ok().and_then(|list| processors(&list));
+    let online = online.ok().and_then(|ranges| processors(&ranges));
     online.unwrap_or_else(|| sched_getaffinity(None).map_or(1, |set| u64::from(set.count())))
 }
 
-/// The number of processors in a list.
-fn processors(list: &str) -> Option<u64> {
+/// The number of processors in a list of ranges.
+fn processors(ranges: &str) -> Option<u64> {
     let size = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
         Some(last.checked_sub(first)? + 1)
     };
-    list.trim().split(',').map(size).sum()
+    ranges.trim().split(',').map(size).sum()
 }
 
 #[cfg(test)]

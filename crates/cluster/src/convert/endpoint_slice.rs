@@ -45,16 +45,15 @@ pub(crate) fn convert(
         );
         return Err(Ignored::NoService);
     };
+    let ports = slice_ports(root, interner, report);
+    let (endpoints, hostnames) = endpoints(root, family, services, interner, report);
     Ok(Some(EndpointSlice {
         name: key.name.clone(),
         service: interner.text(service),
         family,
-        ports: slice_ports(root, interner, report),
-        endpoints: endpoints(root, family, interner, report),
-        hostnames: match services {
-            ServiceSelection::Proxied | ServiceSelection::ProxiedAndHeadless => BTreeMap::default(),
-            ServiceSelection::All => hostnames(root, interner, report),
-        },
+        ports,
+        endpoints,
+        hostnames,
     }))
 }
 
@@ -140,19 +139,27 @@ fn slice_port(
     })
 }
 
+/// The endpoints, and the hostnames by their positions.
 fn endpoints(
     root: &Field<'_>,
     family: Family,
+    services: ServiceSelection,
     interner: &mut Interner,
     report: &mut Report,
-) -> Vec<Endpoint> {
+) -> (Vec<Endpoint>, BTreeMap<usize, Arc<str>>) {
     let listed = root.get("endpoints");
-    let mut found = Vec::new();
+    let (mut found, mut hostnames) = (Vec::new(), BTreeMap::new());
     for entry in listed.items(report) {
-        found.extend(endpoint(&entry, family, interner, report));
+        let Some(endpoint) = endpoint(&entry, family, interner, report) else {
+            continue;
+        };
+        if let Some(hostname) = hostname(&entry, services, interner, report) {
+            hostnames.insert(found.len(), hostname);
+        }
+        found.push(endpoint);
     }
     found.shrink_to_fit();
-    found
+    (found, hostnames)
 }
 
 fn endpoint(
@@ -273,23 +280,19 @@ fn hints(entry: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Opt
     (!hints.zones.is_empty() || !hints.nodes.is_empty()).then(|| Box::new(hints))
 }
 
-/// `hostname` of the endpoints that have one. Bad addresses are reported with the endpoints.
-fn hostnames(
-    root: &Field<'_>,
+/// The `hostname` of an endpoint, for DNS.
+fn hostname(
+    entry: &Field<'_>,
+    services: ServiceSelection,
     interner: &mut Interner,
     report: &mut Report,
-) -> BTreeMap<IpAddr, Arc<str>> {
-    let listed = root.get("endpoints");
-    let mut found = BTreeMap::new();
-    for entry in listed.items(report) {
-        let addresses = entry.get("addresses");
-        let first = addresses.items(report).next();
-        let address = first.and_then(|first| first.text(report)?.parse().ok());
-        let field = entry.get("hostname");
-        let hostname = field.name(report).filter(|name| !name.is_empty());
-        if let (Some(address), Some(hostname)) = (address, hostname) {
-            found.insert(address, interner.text(hostname));
+) -> Option<Arc<str>> {
+    match services {
+        ServiceSelection::Proxied | ServiceSelection::ProxiedAndHeadless => None,
+        ServiceSelection::All => {
+            let field = entry.get("hostname");
+            let hostname = field.name(report).filter(|name| !name.is_empty());
+            hostname.map(|hostname| interner.text(hostname))
         }
     }
-    found
 }

@@ -450,3 +450,44 @@ fn an_answer_has_no_more_records_than_a_message_and_1000_ports() {
     let last = dns.ask(&format!("_p1001._tcp.{cart}"), RecordType::SRV);
     assert_eq!(last, [format!("SRV 0 1 1001 10-244-1-1.{cart}")]);
 }
+
+#[test]
+fn endpoints_that_share_an_address_keep_their_hostnames() {
+    let mut dns = Dns::of(
+        "
+apiVersion: v1
+kind: Service
+metadata: {name: db, namespace: shop}
+spec: {clusterIP: None, ports: [{name: sql, port: 5432}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: db-1, namespace: shop, labels: {kubernetes.io/service-name: db}}
+addressType: IPv4
+ports: [{name: sql, port: 5432}]
+endpoints:
+- {addresses: [192.0.2.1], nodeName: n1, hostname: db-0}
+- {addresses: [192.0.2.1], nodeName: n1, hostname: db-1}
+- {addresses: [192.0.2.1], nodeName: n1, hostname: db-2, conditions: {ready: false}}
+",
+    );
+    let db = "db.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(db, RecordType::A), ["A 192.0.2.1"]);
+    for (host, expected) in [
+        ("db-0", "A 192.0.2.1"),
+        ("db-1", "A 192.0.2.1"),
+        ("db-2", "NXDOMAIN"),
+        ("192-0-2-1", "NXDOMAIN"),
+    ] {
+        let name = format!("{host}.{db}");
+        assert_eq!(dns.ask(&name, RecordType::A), [expected], "{name}");
+    }
+    let published = ["db-0", "db-1"];
+    let ports = published.map(|host| format!("SRV 0 1 5432 {host}.{db}"));
+    assert_eq!(dns.ask(db, RecordType::SRV), ports);
+    let answer = dns.ask_from(CLIENT, db, RecordType::SRV).unwrap();
+    assert_eq!(answer.additionals.len(), 2);
+    let pointers = published.map(|host| format!("PTR {host}.{db}"));
+    let pointer = "1.2.0.192.in-addr.arpa.";
+    assert_eq!(dns.ask(pointer, RecordType::PTR), pointers);
+}

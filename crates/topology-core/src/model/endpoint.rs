@@ -20,9 +20,17 @@ pub struct EndpointSlice {
     pub ports: Vec<SlicePort>,
     /// `endpoints`.
     pub endpoints: Vec<Endpoint>,
-    /// `hostname` of the endpoints that have one, by address. Only DNS uses them, so they are empty for other
-    /// consumers.
-    pub hostnames: BTreeMap<IpAddr, Arc<str>>,
+    /// `hostname` of the endpoints that have one, by position in `endpoints`: endpoints on the host network share an
+    /// address. Only DNS uses them, so they are empty for other consumers.
+    pub hostnames: BTreeMap<usize, Arc<str>>,
+}
+
+impl EndpointSlice {
+    /// The endpoints, with their `hostname`.
+    pub fn endpoints_with_hostnames(&self) -> impl Iterator<Item = (&Endpoint, Option<&Arc<str>>)> {
+        let endpoints = self.endpoints.iter().enumerate();
+        endpoints.map(|(position, endpoint)| (endpoint, self.hostnames.get(&position)))
+    }
 }
 
 /// A port of an EndpointSlice, with the target port already resolved.
