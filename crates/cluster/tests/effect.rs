@@ -301,7 +301,10 @@ fn dns_reads_headless_services_and_other_names_with_their_policies_and_hostnames
         .map(|(endpoint, name)| (endpoint.address.to_string(), name.map(|name| &**name)))
         .collect();
     let expected = [("10.244.1.1", Some("cart-0")), ("10.244.2.1", None)];
-    assert_eq!(hostnames, expected.map(|(address, name)| (address.to_owned(), name)));
+    assert_eq!(
+        hostnames,
+        expected.map(|(address, name)| (address.to_owned(), name))
+    );
 }
 
 #[test]

@@ -352,9 +352,8 @@ fn published_hosts(
     let endpoints = slices
         .iter()
         .flat_map(EndpointSlice::endpoints_with_hostnames);
-    let published = endpoints.filter(|(endpoint, _)| {
-        endpoint.address == address && is_published(service, endpoint)
-    });
+    let published = endpoints
+        .filter(|(endpoint, _)| endpoint.address == address && is_published(service, endpoint));
     published
         .map(|(_, hostname)| hostname.map_or_else(|| dashed(address), ToString::to_string))
         .collect()

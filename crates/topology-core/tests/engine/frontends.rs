@@ -249,10 +249,16 @@ fn d13_of_a_node_port_and_an_external_address_of_the_node_the_older_keeps_the_po
         assert_eq!(serves, !keeps);
         let (found, expected) = if keeps {
             let found = published.findings[0].to_string();
-            (found, "TCP node port 30080 of IPv4 belongs to the older Service t/s")
+            (
+                found,
+                "TCP node port 30080 of IPv4 belongs to the older Service t/s",
+            )
         } else {
             let found = findings(&mut world)[0].clone();
-            (found, "TCP 192.168.1.1:30080 belongs to the older Service t/lb")
+            (
+                found,
+                "TCP 192.168.1.1:30080 belongs to the older Service t/lb",
+            )
         };
         assert!(found.contains(expected), "{found}");
     }
