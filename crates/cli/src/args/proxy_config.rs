@@ -2,9 +2,9 @@
 //! (KP-CF-10 to KP-CF-52).
 //!
 //! `settings` has a row for each; a flag goes through the same code as its field. As in kube-proxy,
-//! the file overrides the flags, except for the node's name. Zero, empty and null leave a setting
-//! unchanged, because kubeadm writes many of them. Each setting that the agent does not follow is
-//! reported, unless it has no meaning for the agent.
+//! the file overrides the flags, except for the node's name and the log. Zero, empty and null leave
+//! a setting unchanged, because kubeadm writes many of them. Each setting that the agent does not
+//! follow is reported, unless it has no meaning for the agent.
 
 pub mod change;
 mod document;
@@ -33,7 +33,7 @@ const UNKNOWN: &str = "kube-proxy 1.37 does not have this field";
 type Given = (Option<&'static ProxySetting>, GivenValue);
 
 impl AgentArgs {
-    /// Applies kube-proxy's flags, and then the file of `--config`, which overrides all flags.
+    /// Applies kube-proxy's flags, and then the file of `--config`, which overrides most flags.
     /// Returns a line for each setting that is ignored.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ const HEAD: &str = "# Settings of kube-proxy
 `cargo xtask codegen` generates this page from the table in `crates/cli/src/args/proxy_config/settings.rs`.
 
 `ipvs-topo agent` reads the `KubeProxyConfiguration` of kube-proxy 1.37 with `--config`, and accepts kube-proxy's flags.
-A flag and its field mean the same, and the file overrides the flags.
+A flag and its field mean the same, and the file overrides the flags, but not those of the log.
 A value that is zero, empty or null has no effect; kubeadm writes many of these.
 
 | effect | meaning |

@@ -354,6 +354,19 @@ fn a_flag_does_what_its_field_does() {
     );
 }
 
+/// KP-CF-01
+#[test]
+fn flags_of_the_log_override_the_file() {
+    let lines = "logging: {format: text, verbosity: 2}\n";
+    for verbosity in ["-v=6", "--v=6"] {
+        let (args, _) = with(&[verbosity, "--logging-format=json"], lines).unwrap();
+        assert_eq!(
+            (args.log_format, &*args.verbose),
+            (LogFormat::Json, &[2][..])
+        );
+    }
+}
+
 /// KP-CF-16, KP-CF-17
 #[test]
 fn a_port_of_zero_turns_a_server_off() {

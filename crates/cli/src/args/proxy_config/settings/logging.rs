@@ -1,4 +1,4 @@
-//! Settings of the log.
+//! Settings of the log, of which flags override the file, as for kube-proxy (KP-CF-01).
 
 use telemetry::log::LogFormat;
 
@@ -15,10 +15,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Words(&["text", "json"]),
         "`--log-format`",
         |args, given| {
-            args.log_format = match given.text.as_str() {
-                "json" => LogFormat::Json,
-                _ => LogFormat::Text,
-            };
+            if given.is_flag || args.log_format == LogFormat::default() {
+                args.log_format = match given.text.as_str() {
+                    "json" => LogFormat::Json,
+                    _ => LogFormat::Text,
+                };
+            }
             Ok(None)
         },
     ),
@@ -27,7 +29,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         LEVELS,
         "up to 3: changes and errors; 4 and 5: `-v`, every kernel write; 6 and more: `-vv`, everything",
         |args, given| {
-            args.verbose = vec![values::verbosity(&given.text)?];
+            if given.is_flag || args.verbose.is_empty() {
+                args.verbose = vec![values::verbosity(&given.text)?];
+            }
             Ok(None)
         },
     ),
