@@ -233,7 +233,7 @@ mod tests {
         let fields = [
             ("conntrack.tcpEstablishedTimeout", "0s"),
             ("conntrack.udpTimeout", "10s"),
-            ("conntrack.tcpBeLiberal", "true"),
+            ("conntrack.tcpBeLiberal", "True"),
             ("ipvs.udpTimeout", "1m"),
         ];
         for (field, text) in fields {

@@ -160,10 +160,13 @@ pub fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A field of YAML that is true or false.
+/// A switch as Go reads it, in a flag or in YAML.
 pub fn boolean(text: &str) -> Result<bool, String> {
-    text.parse()
-        .map_err(|_why| format!("{text:?} is neither true nor false"))
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "1" => Ok(true),
+        "false" | "f" | "0" => Ok(false),
+        _ => Err(format!("{text:?} is not true or false")),
+    }
 }
 
 /// A level of kube-proxy's log as the number of times that `-v` is written; `-v` alone is one.

@@ -58,7 +58,7 @@ impl ValueKind {
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Text => Ok(()),
-            Self::Switch => switch(text).map(drop),
+            Self::Switch => values::boolean(text).map(drop),
             Self::Integer(least, most) => {
                 let number = text.parse::<i64>();
                 let fits = number.is_ok_and(|number| (least..=most).contains(&number));
@@ -108,15 +108,6 @@ fn expect(fits: bool, text: &str, kind: ValueKind) -> Result<(), String> {
         _ => "",
     };
     Err(format!("{text:?} is not {one_of}{kind}"))
-}
-
-/// A switch as Go reads it.
-pub(super) fn switch(text: &str) -> Result<bool, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "t" | "1" => Ok(true),
-        "false" | "f" | "0" => Ok(false),
-        _ => Err(format!("{text:?} is not {}", ValueKind::Switch)),
-    }
 }
 
 /// One range, or one of each family, as kube-proxy reads `clusterCIDR`.

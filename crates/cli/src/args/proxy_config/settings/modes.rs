@@ -3,9 +3,9 @@
 use topology_core::scheduler::{Scheduler, UnknownScheduler};
 
 use super::super::setting::ProxySetting as Setting;
-use super::super::value::{self, GivenValue, ValueKind};
+use super::super::value::{GivenValue, ValueKind};
 use super::kernel::timeout;
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, values};
 
 const OF_IPTABLES: &str = "it is for iptables mode";
 const OF_NFTABLES: &str = "it is for nftables mode";
@@ -43,7 +43,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--ipvs-strict-arp`; in the file `false` has no effect, because kubeadm writes it in every file",
         |args, given| {
-            args.host.ipvs_strict_arp = Some(value::switch(&given.text)?);
+            args.host.ipvs_strict_arp = Some(values::boolean(&given.text)?);
             Ok(None)
         },
     ),
@@ -70,7 +70,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--masquerade-all`",
         |args, given| {
-            args.clients.masquerade_all = value::switch(&given.text)?;
+            args.clients.masquerade_all = values::boolean(&given.text)?;
             Ok(None)
         },
     ),
