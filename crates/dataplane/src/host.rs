@@ -64,12 +64,11 @@ pub trait Host {
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
 
-    /// Whether a desired route was not added, because another program has one for the same addresses. It is added after
-    /// the next read, if that one is gone.
-    fn has_taken_routes(&self) -> bool;
-
     /// Adds and removes single routes.
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError>;
+
+    /// Adds the desired routes that were not added before, because another program had one for the same addresses.
+    async fn add_taken_routes(&mut self) -> Result<RouteReport, RouteError>;
 
     /// Starts to read our tables in the background, if another program may have changed them.
     async fn begin_observe_tables(&mut self);
@@ -315,12 +314,12 @@ impl Host for Machine {
         self.table.set(desired, &self.crash_point).await
     }
 
-    fn has_taken_routes(&self) -> bool {
-        self.table.has_taken()
-    }
-
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {
         self.table.change(delta, &self.crash_point).await
+    }
+
+    async fn add_taken_routes(&mut self) -> Result<RouteReport, RouteError> {
+        self.table.add_taken(&self.crash_point).await
     }
 
     async fn begin_observe_tables(&mut self) {

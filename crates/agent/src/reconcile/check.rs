@@ -107,12 +107,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Handles a change of the node's addresses. The kernel removes routes together with their source address, so our
-    /// routes are read again, too. An address that kube-proxy removes from `kube-ipvs0` is none of the node's, but its
-    /// route had the place of ours.
+    /// routes are read again, too. An address that leaves `kube-ipvs0` is none of the node's, but its route had the place
+    /// of ours.
     pub(super) async fn addresses_moved(&mut self) {
         let moved = self.read_addresses().await;
-        if moved.is_empty() && !self.host.has_taken_routes() {
-            return;
+        if moved.is_empty() {
+            return self.add_taken_routes().await;
         }
         self.read_routes().await;
         let mut services = self.services_at(&moved);

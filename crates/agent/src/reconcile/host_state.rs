@@ -219,6 +219,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.routes_ended(ended)
     }
 
+    /// Adds routes that another program had, if it has them no more.
+    pub(super) async fn add_taken_routes(&mut self) {
+        // The retry of routes that failed adds these, too.
+        if self.agenda.failure(&Item::Routes).is_some() {
+            return;
+        }
+        match self.host.add_taken_routes().await {
+            Ok(report) if report.added.is_empty() && report.failed.is_empty() => {}
+            ended => {
+                self.routes_ended(ended);
+            }
+        }
+    }
+
     fn routes_ended(&mut self, ended: Result<RouteReport, RouteError>) -> usize {
         match ended {
             Ok(report) => self.routes_set(&report),

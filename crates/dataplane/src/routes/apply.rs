@@ -1,6 +1,6 @@
 //! Reads our routes from the kernel and applies the desired ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use netlink_packet_route::RouteNetlinkMessage;
@@ -44,9 +44,9 @@ pub struct RouteTable {
     rtnl: Rtnl,
     lo: u32,
     held: BTreeSet<LocalRoute>,
-    /// Prefixes for which another program has a `local` route. Packets are delivered all the same. Tried again after
-    /// the next [`RouteTable::read`].
-    taken: BTreeSet<IpNetwork>,
+    /// Desired routes for whose prefixes another program has a `local` route. Packets are delivered all the same. Tried
+    /// again after the next [`RouteTable::read`], and by [`RouteTable::add_taken`].
+    taken: BTreeMap<IpNetwork, LocalRoute>,
 }
 
 impl RouteTable {
@@ -58,7 +58,7 @@ impl RouteTable {
             rtnl,
             lo,
             held: BTreeSet::new(),
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
         })
     }
 
@@ -110,17 +110,13 @@ impl RouteTable {
         &self.held
     }
 
-    /// Whether another program has a route for a desired prefix, as far as known.
-    pub fn has_taken(&self) -> bool {
-        !self.taken.is_empty()
-    }
-
     /// Applies `desired`. Adds new routes before it removes old ones, except if only the source of a route changes.
     pub async fn set(
         &mut self,
         desired: &BTreeSet<LocalRoute>,
         crash_point: &CrashPoint,
     ) -> Result<RouteReport, RouteError> {
+        self.taken.retain(|_, route| desired.contains(route));
         let steps = diff(&self.held, &self.taken, desired);
         self.write(&steps, crash_point).await
     }
@@ -132,10 +128,20 @@ impl RouteTable {
         crash_point: &CrashPoint,
     ) -> Result<RouteReport, RouteError> {
         let RouteDelta { added, removed } = delta;
+        for route in removed {
+            self.taken.remove(&route.to);
+        }
         let is_held = |route: &&LocalRoute| self.held.contains(*route);
         let removed = removed.iter().filter(is_held).copied().collect();
         let added = added.iter().filter(|route| !is_held(route));
         let steps = diff(&removed, &self.taken, &added.copied().collect());
+        self.write(&steps, crash_point).await
+    }
+
+    /// Adds the desired routes whose prefixes another program had, unless it still has them.
+    pub async fn add_taken(&mut self, crash_point: &CrashPoint) -> Result<RouteReport, RouteError> {
+        let taken = std::mem::take(&mut self.taken).into_values();
+        let steps: Vec<RouteStep> = taken.map(RouteStep::Add).collect();
         self.write(&steps, crash_point).await
     }
 
@@ -176,7 +182,7 @@ impl RouteTable {
                 self.held.remove(route);
             }
             (RouteStep::Add(route), Err(_), Some(rustix::io::Errno::EXIST)) => {
-                self.taken.insert(route.to);
+                self.taken.insert(route.to, *route);
             }
             (RouteStep::Add(route) | RouteStep::Remove(route), Err(failure), _) => {
                 report.failed.push((*route, failure.to_string()));

@@ -13,11 +13,11 @@ pub(super) enum RouteStep {
     Remove(LocalRoute),
 }
 
-/// Adds new routes before it removes old ones, except if only the source of a route changes. Skips the ranges in
+/// Adds new routes before it removes old ones, except if only the source of a route changes. Skips the prefixes in
 /// `taken`, for which another program has a route.
 pub(super) fn diff(
     held: &BTreeSet<LocalRoute>,
-    taken: &BTreeSet<IpNetwork>,
+    taken: &BTreeMap<IpNetwork, LocalRoute>,
     desired: &BTreeSet<LocalRoute>,
 ) -> Vec<RouteStep> {
     let old: BTreeMap<IpNetwork, LocalRoute> = held
@@ -26,7 +26,7 @@ pub(super) fn diff(
         .collect();
     let new: Vec<LocalRoute> = desired
         .difference(held)
-        .filter(|route| !taken.contains(&route.to))
+        .filter(|route| !taken.contains_key(&route.to))
         .copied()
         .collect();
     let mut steps = Vec::with_capacity(old.len() + new.len());

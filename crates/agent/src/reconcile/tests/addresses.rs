@@ -280,11 +280,19 @@ async fn a_route_that_another_program_had_is_added_before_the_next_check() {
         let mut routes = world.routes.iter();
         routes.any(|route| route.to == range)
     };
-    assert!(!has_route(&agent));
+    let compared = agent.world().route_comparisons;
+    agent.reconciler.addresses_moved().await;
+    assert!(!has_route(&agent), "the other one is still there");
     agent.world().foreign_routes.clear();
     agent.reconciler.addresses_moved().await;
     assert!(has_route(&agent));
-    let compared = agent.world().route_comparisons;
+    assert_eq!(agent.world().route_comparisons, compared, "only this route");
+
+    agent.delete(&published()[0]).await;
+    agent.world().foreign_routes = [range].into();
+    agent.apply(published()).await;
+    agent.delete(&published()[0]).await;
+    agent.world().foreign_routes.clear();
     agent.reconciler.addresses_moved().await;
-    assert_eq!(agent.world().route_comparisons, compared, "no reason");
+    assert!(!has_route(&agent), "no Service needs it");
 }

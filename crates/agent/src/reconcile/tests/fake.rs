@@ -39,8 +39,8 @@ pub(super) struct World {
     pub(super) routes: BTreeSet<LocalRoute>,
     /// Destinations for which another program has a route.
     pub(super) foreign_routes: BTreeSet<IpNetwork>,
-    /// Whether one of them kept a route of ours away since the last read.
-    pub(super) has_taken_routes: bool,
+    /// Desired routes that these keep away.
+    pub(super) taken_routes: BTreeSet<LocalRoute>,
     /// The number of comparisons of all routes.
     pub(super) route_comparisons: usize,
     pub(super) tables: DesiredTables,
@@ -146,7 +146,7 @@ impl World {
         let mut report = RouteReport::default();
         for route in &delta.added {
             if self.foreign_routes.contains(&route.to) {
-                self.has_taken_routes = true;
+                self.taken_routes.insert(*route);
                 continue;
             }
             if self.routes.insert(*route) {
@@ -155,6 +155,7 @@ impl World {
             }
         }
         for route in &delta.removed {
+            self.taken_routes.remove(route);
             if self.routes.remove(route) {
                 self.journal.push(format!("- {route}"));
                 report.removed.push(*route);
@@ -468,7 +469,6 @@ impl Host for Shared {
     }
 
     async fn read_routes(&mut self) -> Result<(), RouteError> {
-        self.0.borrow_mut().has_taken_routes = false;
         Ok(())
     }
 
@@ -478,6 +478,7 @@ impl Host for Shared {
     ) -> Result<RouteReport, RouteError> {
         let mut world = self.0.borrow_mut();
         world.route_comparisons += 1;
+        world.taken_routes.clear();
         let delta = RouteDelta {
             added: desired.difference(&world.routes).copied().collect(),
             removed: world.routes.difference(desired).copied().collect(),
@@ -485,12 +486,17 @@ impl Host for Shared {
         Ok(world.change_routes(&delta))
     }
 
-    fn has_taken_routes(&self) -> bool {
-        self.0.borrow().has_taken_routes
-    }
-
     async fn change_routes(&mut self, delta: &RouteDelta) -> Result<RouteReport, RouteError> {
         Ok(self.0.borrow_mut().change_routes(delta))
+    }
+
+    async fn add_taken_routes(&mut self) -> Result<RouteReport, RouteError> {
+        let mut world = self.0.borrow_mut();
+        let delta = RouteDelta {
+            added: std::mem::take(&mut world.taken_routes),
+            removed: BTreeSet::new(),
+        };
+        Ok(world.change_routes(&delta))
     }
 
     async fn begin_observe_tables(&mut self) {}
