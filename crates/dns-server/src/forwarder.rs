@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use hickory_proto::op::{Edns, Message, MessageType, Query};
+use hickory_proto::op::{Edns, Message, MessageType, Query, ResponseCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -17,6 +17,9 @@ use crate::reply::MOST_UDP_BYTES;
 
 /// How long an upstream server may take.
 const UPSTREAM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest datagram that is received: some servers ignore the limit of the question, and send what most resolvers permit.
+const RECEIVED_UDP_BYTES: usize = 4_096;
 
 /// How many questions may wait for upstream servers.
 const MOST_WAITING: usize = 1_000;
@@ -35,11 +38,12 @@ pub(crate) enum ForwardError {
     Failed,
 }
 
-/// What a client asks about DNSSEC, for the upstream server.
+/// The parts of a client's message, besides its question, that the upstream server gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DnssecFlags {
-    /// It wants the DNSSEC records, too.
-    pub(crate) dnssec_ok: bool,
+pub(crate) struct QueryFlags {
+    /// Whether it wants the DNSSEC records, too; `None` if it does not use EDNS. Then the upstream server gets no EDNS either,
+    /// which it may not know (RFC 6891, 6.2.2).
+    pub(crate) dnssec_ok: Option<bool>,
     /// It wants to know whether the records are authentic (RFC 6840, 5.7).
     pub(crate) authentic_data: bool,
     /// It checks the records itself, and wants those that are not authentic, too (RFC 4035, 3.2.2).
@@ -88,7 +92,7 @@ impl Forwarder {
     pub(crate) async fn ask(
         &self,
         query: &Query,
-        dnssec: DnssecFlags,
+        flags: QueryFlags,
         transport: DnsTransport,
         client: IpAddr,
     ) -> Result<Message, ForwardError> {
@@ -102,7 +106,7 @@ impl Forwarder {
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
             };
-            let message = question(query, dnssec);
+            let message = question(query, flags);
             let asked = Instant::now();
             match exchange_in_time(upstream, &message, transport).await {
                 Ok(answer) => {
@@ -139,16 +143,18 @@ async fn exchange_in_time(
 }
 
 /// A question with a random id and no options of the client.
-fn question(query: &Query, dnssec: DnssecFlags) -> Message {
+fn question(query: &Query, flags: QueryFlags) -> Message {
     let mut message = Message::query();
     message.metadata.recursion_desired = true;
-    message.metadata.authentic_data = dnssec.authentic_data;
-    message.metadata.checking_disabled = dnssec.checking_disabled;
+    message.metadata.authentic_data = flags.authentic_data;
+    message.metadata.checking_disabled = flags.checking_disabled;
     message.add_query(query.clone());
-    let mut edns = Edns::new();
-    edns.set_max_payload(MOST_UDP_BYTES);
-    edns.set_dnssec_ok(dnssec.dnssec_ok);
-    message.set_edns(edns);
+    if let Some(dnssec_ok) = flags.dnssec_ok {
+        let mut edns = Edns::new();
+        edns.set_max_payload(MOST_UDP_BYTES);
+        edns.set_dnssec_ok(dnssec_ok);
+        message.set_edns(edns);
+    }
     message
 }
 
@@ -169,8 +175,7 @@ async fn over_udp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Opt
     let socket = UdpSocket::bind((any, 0)).await.ok()?;
     socket.connect(upstream).await.ok()?;
     socket.send(bytes).await.ok()?;
-    // The question's EDNS permits no longer message.
-    let mut buffer = [0; MOST_UDP_BYTES as usize];
+    let mut buffer = vec![0; RECEIVED_UDP_BYTES];
     loop {
         let length = socket.recv(&mut buffer).await.ok()?;
         let answer = answer_to(question, buffer.get(..length)?);
@@ -192,12 +197,14 @@ async fn over_tcp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Opt
     answer_to(question, &buffer)
 }
 
-/// The message, if it answers the question.
+/// The message, if it answers the question. A server that does not know EDNS may answer FORMERR without the question.
 fn answer_to(question: &Message, bytes: &[u8]) -> Option<Message> {
     let answer = Message::from_vec(bytes).ok()?;
+    let is_refusal =
+        answer.queries.is_empty() && answer.metadata.response_code == ResponseCode::FormErr;
     let is_answer = answer.metadata.id == question.metadata.id
         && answer.metadata.message_type == MessageType::Response
-        && answer.queries == question.queries;
+        && (is_refusal || answer.queries == question.queries);
     is_answer.then_some(answer)
 }
 
@@ -213,7 +220,7 @@ mod tests {
 
     #[test]
     fn only_the_answer_to_the_question_counts() {
-        let question = question(&query(), DnssecFlags::default());
+        let question = question(&query(), QueryFlags::default());
         let mut answer = question.clone().into_response();
         let is_taken = |answer: &Message| answer_to(&question, &answer.to_vec().unwrap()).is_some();
         assert!(is_taken(&answer));
@@ -232,21 +239,33 @@ mod tests {
     }
 
     #[test]
-    fn the_question_has_the_dnssec_flags_of_the_client() {
-        for number in 0..8 {
-            let dnssec = DnssecFlags {
-                dnssec_ok: number & 1 != 0,
-                authentic_data: number & 2 != 0,
-                checking_disabled: number & 4 != 0,
+    fn a_refusal_of_edns_is_an_answer_without_the_question() {
+        let question = question(&query(), QueryFlags::default());
+        let mut answer = question.clone().into_response();
+        answer.queries.clear();
+        answer.metadata.response_code = ResponseCode::ServFail;
+        assert!(answer_to(&question, &answer.to_vec().unwrap()).is_none());
+        answer.metadata.response_code = ResponseCode::FormErr;
+        assert!(answer_to(&question, &answer.to_vec().unwrap()).is_some());
+    }
+
+    #[test]
+    fn the_question_has_edns_and_the_flags_as_the_client() {
+        for number in 0..12 {
+            let flags = QueryFlags {
+                dnssec_ok: [None, Some(false), Some(true)][number % 3],
+                authentic_data: number & 1 != 0,
+                checking_disabled: number & 2 != 0,
             };
-            let bytes = question(&query(), dnssec).to_vec().unwrap();
+            let bytes = question(&query(), flags).to_vec().unwrap();
             let asked = Message::from_vec(&bytes).unwrap();
-            let found = DnssecFlags {
-                dnssec_ok: asked.edns.unwrap().flags().dnssec_ok,
+            let edns = asked.edns.as_ref();
+            let found = QueryFlags {
+                dnssec_ok: edns.map(|edns| edns.flags().dnssec_ok),
                 authentic_data: asked.metadata.authentic_data,
                 checking_disabled: asked.metadata.checking_disabled,
             };
-            assert_eq!(found, dnssec);
+            assert_eq!(found, flags);
         }
     }
 
@@ -266,8 +285,8 @@ mod tests {
             permits.collect::<Result<_, _>>().unwrap()
         };
         let query = query();
-        let dnssec = DnssecFlags::default();
-        let ask = |number| forwarder.ask(&query, dnssec, DnsTransport::Udp, client(number));
+        let flags = QueryFlags::default();
+        let ask = |number| forwarder.ask(&query, flags, DnsTransport::Udp, client(number));
         let soon = Duration::from_millis(50);
         runtime.block_on(async {
             let of_one = hold(0, MOST_WAITING_OF_CLIENT);

@@ -15,7 +15,7 @@ use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseI
 
 use crate::cluster_state::{ClusterAnswer, ClusterState};
 use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
-use crate::forwarder::{DnssecFlags, ForwardError, Forwarder};
+use crate::forwarder::{ForwardError, Forwarder, QueryFlags};
 use crate::metrics::DnsMetrics;
 use crate::reply;
 
@@ -168,12 +168,12 @@ impl Handler {
     ) -> Result<Message, ForwardError> {
         let transport = DnsTransport::of(request.protocol());
         let client = request.src().ip();
-        let dnssec = DnssecFlags {
-            dnssec_ok: is_dnssec(request),
+        let flags = QueryFlags {
+            dnssec_ok: request.edns.as_ref().map(|edns| edns.flags().dnssec_ok),
             authentic_data: request.metadata.authentic_data,
             checking_disabled: request.metadata.checking_disabled,
         };
-        self.forwarder.ask(query, dnssec, transport, client).await
+        self.forwarder.ask(query, flags, transport, client).await
     }
 
     fn record(
