@@ -93,6 +93,31 @@ impl ClientConfig<'_> {
         missing.map(text).collect()
     }
 
+    /// A family in which all pods are outside clients, since no range is `inside`, although some ports are `marked` for
+    /// such clients.
+    pub(super) fn outside_pods(
+        &self,
+        inside: &[IpNetwork],
+        marked: &BTreeSet<Family>,
+    ) -> Vec<String> {
+        let remedy = match self.detect_local {
+            DetectLocal::ClusterCidr => "give the ranges of all pods with --cluster-cidr",
+            DetectLocal::NodeCidr => {
+                "set spec.podCIDRs of this Node, or choose another --detect-local-mode"
+            }
+            DetectLocal::Links(_) => return Vec::new(),
+        };
+        let text = |family| {
+            format!(
+                "the {family} addresses of pods are not known, so pods are clients from outside, which get only \
+                 endpoints of this node at {family} addresses with externalTrafficPolicy: Local: {remedy}"
+            )
+        };
+        let is_missing = |family: &&Family| of_family(inside, **family).is_empty();
+        let missing = marked.iter().filter(is_missing);
+        missing.map(text).collect()
+    }
+
     /// The ranges by which local pods are recognized.
     fn detected(&self, node: Option<&Node>, family: Family) -> Vec<IpNetwork> {
         match self.detect_local {
@@ -225,5 +250,27 @@ mod tests {
         let missing = lines(&of_node, &v4, None);
         assert_eq!(missing.len(), 2, "{missing:?}");
         assert!(missing[0].contains("spec.podCIDRs"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_family_whose_pods_are_outside_is_warned_of_if_outside_clients_count() {
+        let (node, v4) = (node(), ranges(&["10.244.0.0/16"]));
+        let lines = |mode: &DetectLocal, given: &[IpNetwork], node: Option<&Node>| {
+            let config = config(mode, given);
+            config.outside_pods(&config.inside(node), &FAMILIES.into())
+        };
+        let cluster = DetectLocal::ClusterCidr;
+        assert_eq!(lines(&cluster, &[], Some(&node)), Vec::<String>::new());
+        let missing = lines(&cluster, &v4, None);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert!(
+            missing[0].contains("at IPv6 addresses") && missing[0].contains("--cluster-cidr"),
+            "{missing:?}"
+        );
+        assert_eq!(lines(&DetectLocal::NodeCidr, &v4, None).len(), 2);
+        let links = DetectLocal::Links(Links::Named("cbr0".parse().unwrap()));
+        assert_eq!(lines(&links, &[], None), Vec::<String>::new());
+        let unused = config(&cluster, &[]).outside_pods(&[], &BTreeSet::new());
+        assert_eq!(unused, Vec::<String>::new());
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
     let rules = clients.rules(node);
     let vips: BTreeSet<IpAddr> = desired.vips().collect();
     let mut warnings = clients.warnings(node, &vips);
+    warnings.extend(clients.outside_pods(&inside, &marked_families(desired)));
     let node: &[IpAddr] = node.map_or(&[], |node| &node.addresses);
     let (ranges, refused) =
         routes::usable_ranges(snapshot.service_cidrs(), node, addresses.interfaces());
@@ -118,6 +119,15 @@ fn tables(
 /// Whether the element is for an endpoint with an address of the node, whose packets to itself never leave it.
 pub(super) fn is_own_pair((_, element): &SetElement, own: &BTreeSet<IpAddr>) -> bool {
     matches!(element, Element::Pair(ip) if own.contains(ip))
+}
+
+/// The families with ports at which outside clients get endpoints of their own.
+fn marked_families(desired: &DesiredServices) -> BTreeSet<Family> {
+    let family = |(_, element): SetElement| match element {
+        Element::Mark(address, ..) => Some(Family::of(address)),
+        _ => None,
+    };
+    desired.elements().filter_map(family).collect()
 }
 
 /// A family with Services but without a node address.
