@@ -2,6 +2,9 @@
 //!
 //! They are deleted in the background, a batch at a time. Flows that arrive during a batch wait for the next one,
 //! without duplicates. A stop waits for both; after a crash the entries expire.
+//!
+//! The first batch begins at the end of a pass: before a Service address has its route, packets to it pass IPVS by, and
+//! a client that keeps sending would make its entry again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +29,7 @@ const AT_STOP: Duration = Duration::from_secs(5);
 const RETRY: u64 = 60_000;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Starts to delete the entries of real servers that are no longer in the kernel.
+    /// Notes the entries of real servers that are no longer in the kernel, for [`Self::delete_flows`].
     pub(super) fn forget(&mut self, flows: BTreeMap<Flow, Step>) {
         let now = self.now();
         for step in flows.values() {
@@ -34,6 +37,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.agenda.put_off(&key, now, now + RETRY);
         }
         self.forgetting.add(flows);
+    }
+
+    /// Starts to delete what was noted. What a running batch keeps waiting follows it.
+    pub(super) fn delete_flows(&mut self) {
         if !self.forgetting.is_running() {
             self.begin_flow_deletion();
         }

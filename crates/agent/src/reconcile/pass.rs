@@ -202,6 +202,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.read_again(&mut instead).await;
         self.program(instead, &mut done).await;
         done.host_writes += self.apply_after_servers(host_change).await;
+        self.delete_flows();
         self.publish_ports();
         self.counts
             .replace(&before, &KernelTotals::of(&self.mirror, &keys));

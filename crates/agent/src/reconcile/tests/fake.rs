@@ -72,6 +72,8 @@ pub(super) struct World {
     pub(super) forgetting_hangs: bool,
     /// The connection tracking entries that are being deleted.
     pub(super) forgetting: Option<BTreeSet<Flow>>,
+    /// The routes when its deletion began.
+    pub(super) routes_of_flow_deletion: BTreeSet<LocalRoute>,
     /// The number of batches.
     pub(super) batches: usize,
     /// Traces of another proxy.
@@ -576,6 +578,7 @@ impl Host for Shared {
         let mut world = self.0.borrow_mut();
         assert!(world.forgetting.is_none(), "one batch at a time");
         world.forgetting = Some(flows);
+        world.routes_of_flow_deletion = world.routes.clone();
     }
 
     fn poll_flow_deletion(&mut self) -> Option<FlowDeletion> {

@@ -9,6 +9,7 @@ use dataplane::conntrack::FlowDeletionError;
 use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use topology_core::model::IpNetwork;
 
 use super::fake::{Fault, Shared};
 use super::script::{Loop, service, slice};
@@ -111,6 +112,17 @@ async fn kp_ct_03_the_first_udp_endpoint_deletes_entries_without_one_and_no_othe
         agent.settle(100).await;
         assert_eq!(forgotten(&mut agent), expected, "{pods:?}");
     }
+}
+
+/// Before, a client that keeps sending would make its entry without an endpoint again.
+#[tokio::test(start_paused = true)]
+async fn kp_ct_03_entries_without_an_endpoint_are_deleted_once_the_address_has_its_route() {
+    let mut agent = serving_dns().await;
+    let (logs, pods) = (service("log", "192.0.2.1", DNS), &["10.244.2.3@n2"]);
+    agent.apply([logs, slice("log", DNS, pods)]).await;
+    let range: IpNetwork = "192.0.2.1/32".parse().unwrap();
+    let routes = agent.world().routes_of_flow_deletion.clone();
+    assert!(routes.iter().any(|route| route.to == range), "{routes:?}");
 }
 
 #[tokio::test(start_paused = true)]
