@@ -268,8 +268,8 @@ mod tests {
             "{missing:?}"
         );
         assert_eq!(lines(&DetectLocal::NodeCidr, &v4, None).len(), 2);
-        let links = DetectLocal::Links(Links::Named("cbr0".parse().unwrap()));
-        assert_eq!(lines(&links, &[], None), Vec::<String>::new());
+        let by_link = DetectLocal::Links(Links::Named("cbr0".parse().unwrap()));
+        assert_eq!(lines(&by_link, &[], None), Vec::<String>::new());
         let unused = config(&cluster, &[]).outside_pods(&[], &BTreeSet::new());
         assert_eq!(unused, Vec::<String>::new());
     }

@@ -123,9 +123,11 @@ pub(super) fn is_own_pair((_, element): &SetElement, own: &BTreeSet<IpAddr>) -> 
 
 /// The families with ports at which outside clients get endpoints of their own.
 fn marked_families(desired: &DesiredServices) -> BTreeSet<Family> {
-    let family = |(_, element): SetElement| match element {
-        Element::Mark(address, ..) => Some(Family::of(address)),
-        _ => None,
+    let family = |(_, element): SetElement| {
+        let Element::Mark(address, ..) = element else {
+            return None;
+        };
+        Some(Family::of(address))
     };
     desired.elements().filter_map(family).collect()
 }

@@ -10,7 +10,7 @@ use super::table::{Chain, Hook, Rule};
 /// Before IPVS' hooks in the input hook, `NF_IP_PRI_NAT_SRC - 2` = 98 for replies and 99 for requests (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after everything else: `NF_IP_PRI_SECURITY` is 50.
 const BEFORE_IPVS: i32 = 97;
-/// After IPVS, for packets that stay on the node.
+/// After IPVS, for packets that stay on the node, and in the forward hook, where IPVS has 100.
 const BEHIND_IPVS: i32 = 101;
 /// First in the output hook, before `NF_IP_PRI_RAW` = -300: only packets from IPVS have a connection there, since
 /// conntrack comes at -200.
@@ -38,6 +38,7 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
     let first = source_ranges(family, lengths).into_iter();
     let others = [
         save_mark(),
+        reply_source(ip),
         unclaimed(echo, refuse),
         base("input", ("input", AFTER_IPVS), claim(ip)),
         postrouting(ip, pods, masquerade),
@@ -47,11 +48,20 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
             ("output", MANGLE),
             before_ipvs_output(ip),
         ),
-        base("after-ipvs-input", ("input", BEHIND_IPVS), unmark(ip, pods)),
+        base(
+            "after-ipvs-input",
+            ("input", BEHIND_IPVS),
+            replies(ip).into_iter().chain(unmark(ip, pods)).collect(),
+        ),
         base(
             "after-ipvs-output",
             ("output", OUTPUT_FIRST),
             unmark(ip, pods),
+        ),
+        base(
+            "after-ipvs-forward",
+            ("forward", BEHIND_IPVS),
+            replies(ip).into(),
         ),
     ];
     first.chain(others).collect()
@@ -298,6 +308,35 @@ fn unmark(ip: &str, pods: &LocalPods) -> Vec<Rule> {
         .chain(rules)
         .chain([restore])
         .collect()
+}
+
+/// Finds replies that IPVS sends from a Service address.
+fn replies(ip: &str) -> [Rule; 2] {
+    let reply = |set: &str| format!("ct direction reply {ip} saddr @{set} goto reply-source");
+    [
+        Rule::new(reply("cidrs"), "from a Service range"),
+        Rule::new(reply("vips"), "from a Service address"),
+    ]
+}
+
+/// Sends a reply from the address and port to which the client has sent.
+///
+/// IPVS finds the connection of a reply by the real server and the client (`ip_vs_conn_out_get` in
+/// `net/netfilter/ipvs/ip_vs_conn.c`). If a client uses one port for two virtual servers with one real server, or soon after
+/// for the real server itself, that is another connection than the client's, which conntrack knows.
+fn reply_source(ip: &str) -> Chain {
+    let source = |protocol| {
+        let address = format!("{ip} saddr set ct original {ip} daddr");
+        let port = format!("{protocol} sport set ct original proto-dst");
+        let text = format!("meta l4proto {protocol} {address} {port}");
+        Rule::new(text, "the address that the client asked")
+    };
+    Chain {
+        name: "reply-source",
+        hook: None,
+        // nft does not compute the checksum of SCTP.
+        rules: ["tcp", "udp"].map(source).into(),
+    }
 }
 
 /// Address, protocol and port that a packet goes to.
