@@ -196,8 +196,10 @@ fn regarding(node: &str, service: Option<&ObjectName>) -> Value {
     json!({ "kind": "Service", "namespace": **namespace, "name": **name, "uid": uid })
 }
 
+/// The beginning of a name, which a dot may follow.
 fn start(name: &str) -> &str {
-    name.get(..NAME_LENGTH).unwrap_or(name)
+    let start = name.get(..NAME_LENGTH).unwrap_or(name);
+    start.trim_end_matches(['.', '-'])
 }
 
 #[cfg(test)]
@@ -222,6 +224,10 @@ mod tests {
         let long = "n".repeat(253);
         let name = super::object(&long, &event)["metadata"]["name"].clone();
         assert!(name.as_str().unwrap().len() < 253);
+        let domain = format!("{}-.example.com", "n".repeat(NAME_LENGTH - 2));
+        let name = super::object(&domain, &event)["metadata"]["name"].clone();
+        let (start, _) = name.as_str().unwrap().split_once('.').unwrap();
+        assert_eq!(start, "n".repeat(NAME_LENGTH - 2));
     }
 
     #[test]
