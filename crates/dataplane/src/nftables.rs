@@ -44,7 +44,7 @@ pub use options::{
 };
 pub use sets::{
     CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, HEALTH, INSIDE, MARKS, MASQUERADE, OWN,
-    SILENT, SOURCE_RANGES, SetRow, VIPS,
+    SERVED, SILENT, SOURCE_RANGES, SetRow, VIPS,
 };
 pub use table::TABLE;
 

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use dataplane::nftables::{ElementDelta, SetElement};
+use dataplane::nftables::{Element, ElementDelta, SERVED, SetElement};
 use rustc_hash::FxHashMap;
 use topology_core::model::{Family, ObjectName};
 use topology_core::virtual_server::VirtualServerKey;
@@ -20,7 +20,7 @@ pub(crate) struct DesiredService {
     pub(crate) vips: BTreeSet<IpAddr>,
     /// Ports that the agent itself opens.
     pub(crate) ports: AgentPorts,
-    /// Elements of nftables sets.
+    /// Elements of nftables sets, besides those that its virtual servers have in any case.
     pub(crate) elements: BTreeSet<SetElement>,
     /// Virtual servers that are never programmed, with reasons.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
@@ -32,6 +32,26 @@ pub(crate) struct DesiredService {
     pub(crate) endpoints: usize,
     /// The families and traffic policies (`internal` or `external`) that are Local and have no usable endpoint here.
     pub(crate) without_local: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl DesiredService {
+    /// Its elements of nftables sets.
+    fn all_elements(&self) -> impl Iterator<Item = SetElement> {
+        let served = self.keys.iter().filter_map(served);
+        served.chain(self.elements.iter().copied())
+    }
+}
+
+/// The element of a virtual server; one with a firewall mark has the packets of others.
+fn served(key: &VirtualServerKey) -> Option<SetElement> {
+    match *key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => Some((&SERVED, Element::Listener(address, protocol, port))),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
 }
 
 /// The ports that the agent itself opens for one Service.
@@ -96,8 +116,8 @@ impl DesiredServices {
 
     fn add(&mut self, service: &DesiredService) {
         service.vips.iter().for_each(|vip| self.vips.add(*vip));
-        let elements = service.elements.iter();
-        elements.for_each(|element| self.elements.add(*element));
+        let elements = service.all_elements();
+        elements.for_each(|element| self.elements.add(element));
         self.endpoints += service.endpoints;
         for gap in &service.without_local {
             *self.without_local.entry(*gap).or_default() += 1;
@@ -109,8 +129,8 @@ impl DesiredServices {
 
     fn remove(&mut self, service: &DesiredService) {
         service.vips.iter().for_each(|vip| self.vips.remove(*vip));
-        let elements = service.elements.iter();
-        elements.for_each(|element| self.elements.remove(*element));
+        let elements = service.all_elements();
+        elements.for_each(|element| self.elements.remove(element));
         self.endpoints -= service.endpoints;
         for gap in &service.without_local {
             if let Some(services) = self.without_local.get_mut(gap) {
@@ -343,8 +363,11 @@ mod tests {
         desired.replace(&name("b"), with_element());
         desired.replace(&name("a"), with_element());
         desired.replace(&name("b"), DesiredService::default());
-        assert_eq!(desired.elements().collect::<Vec<_>>(), [silent()]);
+        let both = [served(&key(80)).unwrap(), silent()];
+        assert_eq!(desired.elements().collect::<Vec<_>>(), both);
         desired.replace(&name("a"), asks(&[80]));
+        assert_eq!(desired.elements().collect::<Vec<_>>(), both[..1]);
+        desired.replace(&name("a"), DesiredService::default());
         assert_eq!(desired.elements().count(), 0);
     }
 
@@ -355,13 +378,14 @@ mod tests {
             elements: [silent()].into(),
             ..asks(&[80])
         };
+        let both = [served(&key(80)).unwrap(), silent()];
         desired.replace(&name("a"), with_element.clone());
         assert_eq!(desired.take_vip_delta(), [vips(&[VIP]), vips(&[])]);
-        assert_eq!(desired.take_element_delta().added, [silent()]);
+        assert_eq!(desired.take_element_delta().added, both);
         assert_eq!(desired.replace(&name("a"), with_element), []);
         assert_eq!(desired.take_vip_delta(), [vips(&[]), vips(&[])]);
         assert!(desired.take_element_delta().is_empty());
         desired.replace(&name("a"), DesiredService::default());
-        assert_eq!(desired.take_element_delta().removed, [silent()]);
+        assert_eq!(desired.take_element_delta().removed, both);
     }
 }

@@ -10,7 +10,7 @@ use crate::external::{
     Client, DROPPED, LOCAL, NETS, Net, World, all_targets, answers, attempt, counts,
     node_addresses, tcp,
 };
-use crate::lab::{NODE_V4, Place, Process, sh, wait_until};
+use crate::lab::{NODE_V4, NODE_V6, Place, Process, sh, wait_until};
 
 /// The script that installs a product's rules, on an empty ruleset or over its own.
 type Script = &'static str;
@@ -20,6 +20,7 @@ const CALICO: Script = include_str!("coexist/calico.sh");
 const CILIUM: Script = include_str!("coexist/cilium.sh");
 const FIREWALLD: Script = include_str!("coexist/firewalld.sh");
 const KUBE_PROXY_IPTABLES: Script = include_str!("coexist/kube-proxy-iptables.sh");
+const PORTMAP: Script = include_str!("coexist/portmap.sh");
 const KUBE_PROXY_IPVS: Script = include_str!("coexist/kube-proxy-ipvs.sh");
 
 /// A node with the product's rules and no agent yet.
@@ -244,6 +245,34 @@ fn chained_cilium_is_left_alone() {
         let seen = answers(Some(&world.client), &far, 1).peers;
         assert_eq!(seen, [world.client.v4.to_string()].into());
     });
+}
+
+/// PAIN-28: the hostPort is for the addresses of the node, and the rules are for all local addresses.
+fn host_port_takes_no_port_of_a_service(rules: Script) {
+    let mut world = world(rules, &[]);
+    let pod = world.lab.pod();
+    let _servers = pod.serve(8080, "host-port");
+    coexist(&mut world, rules, |world| {
+        for node in [NODE_V4, NODE_V6] {
+            let outside = answers(Some(&world.outsider), &tcp(node, 80), 2);
+            assert_eq!(outside.servers, counts(&[("host-port", 2)]), "{node}");
+        }
+    });
+    world.node.stop();
+    sh("nft flush chain ip ipvs-topo prerouting");
+    let taken = answers(Some(&world.client), &tcp("10.96.0.10", 80), 2);
+    assert_eq!(taken.servers, counts(&[("host-port", 2)]), "without the rule");
+}
+
+#[test]
+fn a_pod_with_a_host_port_takes_no_port_of_a_service() {
+    host_port_takes_no_port_of_a_service(PORTMAP);
+}
+
+#[test]
+fn a_pod_with_a_host_port_takes_no_port_of_a_service_with_legacy_iptables() {
+    let restores = "RESTORE=iptables-legacy-restore RESTORE6=ip6tables-legacy-restore";
+    host_port_takes_no_port_of_a_service(format!("{restores}\n{PORTMAP}").leak());
 }
 
 #[test]

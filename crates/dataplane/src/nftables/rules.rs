@@ -22,6 +22,8 @@ const AFTER_IPVS: i32 = 150;
 const FILTER: i32 = 0;
 /// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
 const MANGLE: i32 = -150;
+/// Before `NF_IP_PRI_NAT_DST` = -100, where other programs have their NAT.
+const BEFORE_NAT: i32 = -110;
 /// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`), the priority for masquerading.
 const SOURCE_NAT: i32 = 100;
 
@@ -41,7 +43,9 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
         reply_source(ip),
         unclaimed(echo, refuse),
         base("input", ("input", AFTER_IPVS), claim(ip)),
-        postrouting(ip, pods, masquerade),
+        nat("prerouting", BEFORE_NAT, vec![keep_target(ip)]),
+        nat("output", BEFORE_NAT, vec![keep_target(ip)]),
+        nat("postrouting", SOURCE_NAT, postrouting(ip, pods, masquerade)),
         base("before-ipvs", ("input", BEFORE_IPVS), before_ipvs(ip, pods)),
         base(
             "before-ipvs-output",
@@ -76,6 +80,20 @@ fn base(name: &'static str, (point, priority): (&'static str, i32), rules: Vec<R
     };
     Chain {
         name,
+        hook: Some(hook),
+        rules,
+    }
+}
+
+/// A chain of the type `nat` at the hook of its name. It sees the first packet of each connection.
+fn nat(point: &'static str, priority: i32, rules: Vec<Rule>) -> Chain {
+    let hook = Hook {
+        kind: "nat",
+        point,
+        priority,
+    };
+    Chain {
+        name: point,
         hook: Some(hook),
         rules,
     }
@@ -146,7 +164,16 @@ fn claim(ip: &str) -> Vec<Rule> {
     ]
 }
 
-fn postrouting(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Chain {
+/// Leaves the destination of connections to virtual servers as it is, so that no later chain changes it: the kernel asks
+/// no more chains after a translation, also to the same address (`nf_nat_inet_fn` in `net/netfilter/nf_nat_core.c`). Other
+/// programs forward a port of all local addresses, as the CNI plugin `portmap` does for the `hostPort` of a pod, and our
+/// routes make Service addresses local.
+fn keep_target(ip: &str) -> Rule {
+    let text = format!("{} @served dnat to {ip} daddr", listener(ip));
+    Rule::new(text, "IPVS serves it")
+}
+
+fn postrouting(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Vec<Rule> {
     // At any address: a packet from a pod to itself that passes here was sent to another address.
     let hairpin = Rule::new(
         format!("{ip} saddr . {ip} daddr @hairpin masquerade"),
@@ -154,20 +181,11 @@ fn postrouting(ip: &str, pods: &LocalPods, masquerade: Masquerade) -> Chain {
     );
     let action = |listener: &str| format!("{listener} @masqueraded masquerade fully-random");
     let external = by_original_listener(ip, action, "replies come back through this node");
-    let nat = Hook {
-        kind: "nat",
-        point: "postrouting",
-        priority: SOURCE_NAT,
-    };
-    Chain {
-        name: "postrouting",
-        hook: Some(nat),
-        rules: std::iter::once(hairpin)
-            .chain(external)
-            .chain(from_other_nodes(ip, pods))
-            .chain(cluster_ips(ip, pods, masquerade))
-            .collect(),
-    }
+    std::iter::once(hairpin)
+        .chain(external)
+        .chain(from_other_nodes(ip, pods))
+        .chain(cluster_ips(ip, pods, masquerade))
+        .collect()
 }
 
 /// Masquerades connections of other nodes' pods to endpoints of other nodes with `externalTrafficPolicy: Local`: the

@@ -103,6 +103,8 @@ sets! {
     pub OWN = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false };
     /// Endpoints on this node: packets from one of them to itself are masqueraded.
     pub HAIRPIN = SetRow { name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false };
+    /// Addresses, protocols and ports of virtual servers: no other program's NAT applies to their connections.
+    pub SERVED = SetRow { name: "served", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// Addresses, protocols and ports of virtual servers whose connections are masqueraded. nft refuses its own word
     /// `masquerade` as a name.
     pub MASQUERADE = SetRow { name: "masqueraded", key: KeyType::Listener, in_arp: false, needs_table: true };

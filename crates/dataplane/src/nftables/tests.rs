@@ -53,6 +53,7 @@ fn full() -> DesiredTables {
     let inside = ["10.244.0.0/16", "192.168.1.1/32"].map(|range| parse_range(range).unwrap());
     let vip = "203.0.113.7";
     silent(tables)
+        .with(&SERVED, [listener("10.96.0.10")])
         .with(&MASQUERADE, [listener("192.168.1.1")])
         .with(&INSIDE, inside.map(Element::Range))
         .with(&DROP_OUTSIDE, [listener("203.0.113.8")])
@@ -175,8 +176,8 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
         (", \"flags\": [\"interval\"]", ""),
         ("\"interval\"", "\"interval\", \"timeout\""),
         (
-            "\"handle\": 13",
-            "\"handle\": 13, \"flags\": [\"constant\"]",
+            "\"handle\": 15",
+            "\"handle\": 15, \"flags\": [\"constant\"]",
         ),
         ("\"timeout\": 60", "\"timeout\": 61"),
         (", \"timeout\": 60", ""),
