@@ -42,10 +42,7 @@ pub use forward::watch_forwarding;
 pub use options::{
     ArpRequests, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError, RuleOptions,
 };
-pub use sets::{
-    CIDRS, DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, HEALTH, INSIDE, MARKS, MASQUERADE, OWN,
-    SERVED, SILENT, SOURCE_RANGES, SetRow, VIPS,
-};
+pub use sets::{Element, SetId};
 pub use table::TABLE;
 
 /// Parses arbitrary text as output of `nft -j`.

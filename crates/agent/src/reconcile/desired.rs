@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use dataplane::nftables::{Element, ElementDelta, SERVED, SetElement};
+use dataplane::nftables::{Element, ElementDelta, SetElement, SetId};
 use rustc_hash::FxHashMap;
 use topology_core::model::{Family, ObjectName};
 use topology_core::virtual_server::VirtualServerKey;
@@ -49,7 +49,7 @@ fn served(key: &VirtualServerKey) -> Option<SetElement> {
             protocol,
             address,
             port,
-        } => Some((&SERVED, Element::Listener(address, protocol, port))),
+        } => Some((SetId::Served, Element::Listener(address, protocol, port))),
         VirtualServerKey::FirewallMark { .. } => None,
     }
 }
@@ -282,7 +282,7 @@ impl<T: Ord + Copy> Counted<T> {
 
 #[cfg(test)]
 mod tests {
-    use dataplane::nftables::{Element, SILENT};
+    use dataplane::nftables::{Element, SetId};
     use topology_core::model::Protocol;
 
     use super::*;
@@ -312,7 +312,7 @@ mod tests {
 
     fn silent() -> SetElement {
         (
-            &SILENT,
+            SetId::Silent,
             Element::Listener(VIP.parse().unwrap(), Protocol::Tcp, 80),
         )
     }

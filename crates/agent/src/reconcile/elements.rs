@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dataplane::nftables::{
-    DROP_OUTSIDE, Element, FIREWALLED, HAIRPIN, MARKS, MASQUERADE, SILENT, SOURCE_RANGES,
-    SetElement,
-};
+use dataplane::nftables::{Element, SetElement, SetId};
 use topology_core::model::{Family, FrontendKind, Service, TrafficPolicy};
 use topology_core::policy::OnNoMatch;
 use topology_core::resolve::{Decision, Refusal, ResolvedServer};
@@ -23,7 +20,7 @@ pub(super) fn elements(
     let endpoints = resolved.decision.endpoints.iter();
     let local = endpoints.filter(|endpoint| endpoint.node.as_deref() == Some(node));
     let mut elements: BTreeSet<SetElement> = local
-        .map(|endpoint| (&HAIRPIN, Element::Pair(endpoint.address)))
+        .map(|endpoint| (SetId::Hairpin, Element::Pair(endpoint.address)))
         .collect();
     match resolved.server.key {
         VirtualServerKey::Address {
@@ -33,7 +30,7 @@ pub(super) fn elements(
         } => {
             let listener = Element::Listener(address, protocol, port);
             if is_silent(&resolved.decision) {
-                elements.insert((&SILENT, listener));
+                elements.insert((SetId::Silent, listener));
             }
             let frontend = FrontendKey {
                 address,
@@ -44,7 +41,7 @@ pub(super) fn elements(
             let keeps_clients = service.external_traffic_policy == TrafficPolicy::Local
                 && marked.contains(&frontend);
             if resolved.kind.is_external() && !keeps_clients {
-                elements.insert((&MASQUERADE, listener));
+                elements.insert((SetId::Masquerade, listener));
             }
             if resolved.kind == FrontendKind::LoadBalancer {
                 elements.extend(source_ranges(service, frontend));
@@ -74,7 +71,14 @@ pub(super) fn comes_before(key: &VirtualServerKey, (set, element): &SetElement) 
         }
         Element::Range(_) | Element::Address(_) | Element::Pair(_) | Element::Mark(..) => false,
     };
-    is_of_key && [&MASQUERADE, &FIREWALLED, &SOURCE_RANGES, &DROP_OUTSIDE].contains(set)
+    is_of_key
+        && [
+            SetId::Masquerade,
+            SetId::Firewalled,
+            SetId::SourceRanges,
+            SetId::DropOutside,
+        ]
+        .contains(set)
 }
 
 /// The clients that may use a load balancer address, unless all may.
@@ -95,8 +99,8 @@ fn source_ranges(service: &Service, frontend: FrontendKey) -> Vec<SetElement> {
     let ranges = of_family
         .by_ref()
         .map(|range| Element::SourceRange(address, protocol, port, *range));
-    let ranges = ranges.map(|element| (&SOURCE_RANGES, element));
-    std::iter::once((&FIREWALLED, listener))
+    let ranges = ranges.map(|element| (SetId::SourceRanges, element));
+    std::iter::once((SetId::Firewalled, listener))
         .chain(ranges)
         .collect()
 }
@@ -115,10 +119,10 @@ fn outside_clients(resolved: &ResolvedServer, mark: u32) -> Vec<SetElement> {
         port,
     } in resolved.marked.iter().copied()
     {
-        elements.push((&MARKS, Element::Mark(address, protocol, port, mark)));
+        elements.push((SetId::Marks, Element::Mark(address, protocol, port, mark)));
         if is_dropped {
             let listener = Element::Listener(address, protocol, port);
-            elements.push((&DROP_OUTSIDE, listener));
+            elements.push((SetId::DropOutside, listener));
         }
     }
     elements

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use dataplane::nftables::{CIDRS, DesiredTables, Element, INSIDE, OWN, SetElement, VIPS};
+use dataplane::nftables::{DesiredTables, Element, SetElement, SetId};
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{self, LocalRoute, RouteDelta};
 use topology_core::model::{Family, IpNetwork};
@@ -36,7 +36,7 @@ impl Placement {
 /// The elements of the addresses of routes.
 pub(super) fn elements_of(routes: &BTreeSet<LocalRoute>) -> impl Iterator<Item = SetElement> {
     let routes = routes.iter();
-    routes.map(|route| (&VIPS, Element::Address(route.to.ip())))
+    routes.map(|route| (SetId::Vips, Element::Address(route.to.ip())))
 }
 
 /// The desired routes and nftables state.
@@ -83,7 +83,7 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
     warnings.extend(missing_sources(&node_ips, &vips));
     let tables = tables(&ranges, &vips, desired, &addresses.all())
         .with_options(rules)
-        .with(&INSIDE, inside.into_iter().map(Element::Range));
+        .with(SetId::Inside, inside.into_iter().map(Element::Range));
     let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
     let plan = HostPlan {
         placement: Placement {
@@ -110,9 +110,9 @@ fn tables(
         .filter(|element| !is_own_pair(element, own));
     let own_inside = own.iter().copied().filter(inside);
     let tables = DesiredTables::default()
-        .with(&CIDRS, ranges.iter().copied().map(Element::Range))
-        .with(&VIPS, outside.map(Element::Address))
-        .with(&OWN, own_inside.map(Element::Address));
+        .with(SetId::Cidrs, ranges.iter().copied().map(Element::Range))
+        .with(SetId::Vips, outside.map(Element::Address))
+        .with(SetId::Own, own_inside.map(Element::Address));
     elements.fold(tables, |tables, (set, element)| tables.with(set, [element]))
 }
 
@@ -169,8 +169,8 @@ mod tests {
         let service = DesiredService {
             vips: [ip(vip)].into(),
             elements: [
-                (&HAIRPIN, Element::Pair(ip("10.244.1.2"))),
-                (&HAIRPIN, Element::Pair(ip("192.168.1.9"))),
+                (SetId::Hairpin, Element::Pair(ip("10.244.1.2"))),
+                (SetId::Hairpin, Element::Pair(ip("192.168.1.9"))),
             ]
             .into(),
             ..DesiredService::default()
@@ -212,8 +212,8 @@ mod tests {
         );
         let range = "10.96.0.0/12".parse().unwrap();
         let expected = DesiredTables::default()
-            .with(&CIDRS, [Element::Range(range)])
-            .with(&HAIRPIN, [Element::Pair(ip("10.244.1.2"))]);
+            .with(SetId::Cidrs, [Element::Range(range)])
+            .with(SetId::Hairpin, [Element::Pair(ip("10.244.1.2"))]);
         assert_eq!(plan.tables, expected);
     }
 
@@ -230,7 +230,7 @@ mod tests {
             "{:?}",
             routes(&plan)
         );
-        let vip = DesiredTables::default().with(&VIPS, [Element::Address(ip("203.0.113.7"))]);
+        let vip = DesiredTables::default().with(SetId::Vips, [Element::Address(ip("203.0.113.7"))]);
         assert!(!plan.tables.lacks_any_of(&vip));
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use dataplane::nftables::{Element, HEALTH, SetElement};
+use dataplane::nftables::{Element, SetElement, SetId};
 use topology_core::mirror::Mirror;
 use topology_core::model::{FrontendKind, ObjectName, Protocol};
 use topology_core::resolve::{
@@ -103,7 +103,9 @@ pub(super) fn desired_service(
 fn health_elements(desired: &DesiredService, port: NonZeroU16) -> Vec<SetElement> {
     let listener = |vip: &IpAddr| Element::Listener(*vip, Protocol::Tcp, port.get());
     let listeners = desired.vips.iter().map(listener);
-    listeners.map(|listener| (&HEALTH, listener)).collect()
+    listeners
+        .map(|listener| (SetId::Health, listener))
+        .collect()
 }
 
 /// The virtual servers for marks that `asked` has no more, while the kernel has real servers in them: those of `held`, and

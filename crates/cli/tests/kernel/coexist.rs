@@ -261,7 +261,11 @@ fn host_port_takes_no_port_of_a_service(rules: Script) {
     world.node.stop();
     sh("nft flush chain ip ipvs-topo prerouting");
     let taken = answers(Some(&world.client), &tcp("10.96.0.10", 80), 2);
-    assert_eq!(taken.servers, counts(&[("host-port", 2)]), "without the rule");
+    assert_eq!(
+        taken.servers,
+        counts(&[("host-port", 2)]),
+        "without the rule"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use topology_core::model::Family;
 
 use super::desired::DesiredTables;
-use super::sets::{Element, MARKED, SETS, SetName, SetRow};
+use super::sets::{Element, SetId, SetName};
 
 /// Elements of sets that were added and removed: see [`super::Nft::apply_elements`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct ElementDelta {
 }
 
 /// An element and its set.
-pub type SetElement = (&'static SetRow, Element);
+pub type SetElement = (SetId, Element);
 
 impl ElementDelta {
     pub fn is_empty(&self) -> bool {
@@ -56,7 +56,9 @@ fn followers(elements: &[SetElement]) -> Vec<SetElement> {
     let followers = elements
         .iter()
         .filter_map(|(_, element)| element.follower());
-    followers.map(|follower| (&MARKED, follower)).collect()
+    followers
+        .map(|follower| (SetId::Marked, follower))
+        .collect()
 }
 
 /// Changes of one set in one family.
@@ -108,7 +110,7 @@ impl DesiredTables {
         let deltas = delta.by_set();
         let mut places = deltas.keys().filter(|(set, _)| set.is_optional());
         let mut families = [Family::V4, Family::V6].into_iter();
-        all.all(|(set, _)| !set.key.is_interval())
+        all.all(|(set, _)| !set.row().key.is_interval())
             && places.all(|(set, family)| {
                 self.holds(*set, *family) == self.holds_after(&deltas, *set, *family)
             })
@@ -145,6 +147,6 @@ impl DesiredTables {
 
 /// The sets whose elements need a table.
 fn needing_table() -> impl Iterator<Item = SetName> {
-    let rows = SETS.iter().filter(|set| set.needs_table);
-    rows.map(|set| set.with_length(None))
+    let sets = SetId::ALL.iter().filter(|set| set.row().needs_table);
+    sets.map(|set| set.with_length(None))
 }

@@ -8,7 +8,7 @@ use topology_core::model::Family;
 use super::family::TableFamily;
 use super::options::{ArpRequests, RuleOptions};
 use super::rules::chains;
-use super::sets::{Element, KeyType, MARKED, SETS, SOURCE_RANGES, SetName, SetRow};
+use super::sets::{Element, KeyType, SetId, SetName};
 use super::table::{Set, Table};
 
 /// The desired contents of our tables. Both families together, so that one change is one transaction.
@@ -29,31 +29,31 @@ impl DesiredTables {
 
     /// Adds elements to a set.
     #[must_use]
-    pub fn with(mut self, set: &SetRow, elements: impl IntoIterator<Item = Element>) -> Self {
+    pub fn with(mut self, set: SetId, elements: impl IntoIterator<Item = Element>) -> Self {
         for element in elements {
             self.insert(set, element);
         }
         self
     }
 
-    pub(super) fn insert(&mut self, set: &SetRow, element: Element) {
+    pub(super) fn insert(&mut self, set: SetId, element: Element) {
         let elements = self.sets.entry(set.name_of(&element)).or_default();
         elements.insert(element);
         if let Some(follower) = element.follower() {
-            self.insert(&MARKED, follower);
+            self.insert(SetId::Marked, follower);
         }
     }
 
     /// Removes an element and what follows it, unless another element has the same key.
-    pub(super) fn remove(&mut self, set: &SetRow, element: &Element) {
+    pub(super) fn remove(&mut self, set: SetId, element: &Element) {
         self.remove_alone(set, element);
         let is_last = self.range(set, element, element.rivals()).next().is_none();
         if let Some(follower) = element.follower().filter(|_| is_last) {
-            self.remove_alone(&MARKED, &follower);
+            self.remove_alone(SetId::Marked, &follower);
         }
     }
 
-    fn remove_alone(&mut self, set: &SetRow, element: &Element) {
+    fn remove_alone(&mut self, set: SetId, element: &Element) {
         let name = set.name_of(element);
         if let Some(elements) = self.sets.get_mut(&name) {
             elements.remove(element);
@@ -63,7 +63,7 @@ impl DesiredTables {
         }
     }
 
-    pub fn contains(&self, set: &SetRow, element: &Element) -> bool {
+    pub fn contains(&self, set: SetId, element: &Element) -> bool {
         self.has(set.name_of(element), element)
     }
 
@@ -75,7 +75,7 @@ impl DesiredTables {
     /// The elements between two others, in the set that holds `element`.
     pub(super) fn range(
         &self,
-        set: &SetRow,
+        set: SetId,
         element: &Element,
         range: RangeInclusive<Element>,
     ) -> impl Iterator<Item = &Element> {
@@ -152,21 +152,22 @@ impl DesiredTables {
 
     /// The sets of a family's table.
     pub(super) fn sets_of(&self, family: TableFamily) -> Vec<(SetName, KeyType)> {
-        let rows = SETS.iter().filter(|row| row.is_in(family));
-        let names = rows.flat_map(|row| {
-            let lengths = match row.key {
+        let sets = SetId::ALL.iter().filter(|set| set.is_in(family));
+        let names = sets.flat_map(|set| {
+            let key = set.row().key;
+            let lengths = match key {
                 KeyType::SourceRange => self.lengths(family).into_iter().map(Some).collect(),
                 _ => vec![None],
             };
-            let names = lengths.into_iter().map(|length| row.with_length(length));
-            names.map(|name| (name, row.key))
+            let names = lengths.into_iter().map(|length| set.with_length(length));
+            names.map(move |name| (name, key))
         });
         names.collect()
     }
 
     /// The prefix lengths of the family's source ranges.
     pub(super) fn lengths(&self, family: TableFamily) -> Vec<u8> {
-        if !SOURCE_RANGES.is_in(family) {
+        if !SetId::SourceRanges.is_in(family) {
             return Vec::new();
         }
         let sets = self.sets.keys();

@@ -151,11 +151,11 @@ mod tests {
 
     use topology_core::model::parse_range;
 
-    use super::super::sets::{HAIRPIN, MARKS, VIPS};
+    use super::super::sets::SetId;
     use super::*;
 
     fn pair(text: &str) -> SetElement {
-        (&HAIRPIN, Element::Pair(text.parse().unwrap()))
+        (SetId::Hairpin, Element::Pair(text.parse().unwrap()))
     }
 
     fn delta(added: &[&str], removed: &[&str]) -> ElementDelta {
@@ -227,9 +227,9 @@ mod tests {
     fn a_mark_that_is_replaced_is_deleted_in_the_same_transaction() {
         let ip = "fd00::1".parse().unwrap();
         let [old, new] = [7, 8].map(|mark| Element::Mark(ip, Protocol::Udp, 53, mark));
-        let held = DesiredTables::default().with(&MARKS, [old]);
+        let held = DesiredTables::default().with(SetId::Marks, [old]);
         let delta = ElementDelta {
-            added: vec![(&MARKS, new)],
+            added: vec![(SetId::Marks, new)],
             ..ElementDelta::default()
         };
         let counts: Vec<u32> = transactions(&held, &delta)
@@ -242,9 +242,10 @@ mod tests {
     fn the_longest_elements_fit_into_transactions() {
         let at = |nth: usize| format!("fd00::{nth:x}").parse().unwrap();
         let mark = |nth, mark| Element::Mark(at(nth), Protocol::Udp, 53, mark);
-        let held = DesiredTables::default().with(&MARKS, (0..MAX_ELEMENTS).map(|nth| mark(nth, 1)));
+        let held =
+            DesiredTables::default().with(SetId::Marks, (0..MAX_ELEMENTS).map(|nth| mark(nth, 1)));
         let added = (0..MAX_ELEMENTS)
-            .map(|nth| (&MARKS, mark(nth, 2)))
+            .map(|nth| (SetId::Marks, mark(nth, 2)))
             .collect();
         let delta = ElementDelta {
             added,
@@ -267,7 +268,7 @@ mod tests {
         let mut all = delta(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
         assert_eq!(counts(&all), [2, 1]);
         let vip = Element::Address("203.0.113.7".parse().unwrap());
-        all.added.push((&VIPS, vip));
+        all.added.push((SetId::Vips, vip));
         assert_eq!(counts(&all), [4, 1], "the table arp has the set, too");
     }
 

@@ -4,7 +4,7 @@ use topology_core::model::{Family, IpNetwork};
 
 use super::family::TableFamily;
 use super::options::{LocalPods, Masquerade, RuleOptions};
-use super::sets::SOURCE_RANGES;
+use super::sets::SetId;
 use super::table::{Chain, Hook, Rule};
 
 /// Before IPVS' hooks in the input hook, `NF_IP_PRI_NAT_SRC - 2` = 98 for replies and 99 for requests (`ip_vs_ops4` in
@@ -108,13 +108,13 @@ pub(super) fn source_ranges(family: TableFamily, lengths: &[u8]) -> Option<Chain
     };
     let returns = lengths.iter().filter_map(|length| {
         let (mask, listener) = (mask(family.addresses(), *length)?, listener(ip));
-        let set = SOURCE_RANGES.with_length(Some(*length));
+        let set = SetId::SourceRanges.with_length(Some(*length));
         let text = format!("{listener} . {ip} saddr & {mask} @{set} return");
         Some(Rule::new(text, "a client that may connect"))
     });
     let drop = Rule::new("drop", "outside of the Service's source ranges");
     Some(Chain {
-        name: SOURCE_RANGES.name,
+        name: SetId::SourceRanges.row().name,
         hook: None,
         rules: returns.chain([drop]).collect(),
     })
@@ -300,7 +300,7 @@ fn save_mark() -> Chain {
 
 /// Also for packets that another program hides from conntrack: IPVS serves them.
 fn check_source(ip: &str) -> Rule {
-    let (listener, chain) = (listener(ip), SOURCE_RANGES.name);
+    let (listener, chain) = (listener(ip), SetId::SourceRanges.row().name);
     Rule::new(
         format!("ct state new,invalid,untracked {listener} @firewalled jump {chain}"),
         "a Service with source ranges",

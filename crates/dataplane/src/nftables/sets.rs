@@ -9,11 +9,11 @@ use topology_core::model::{Family, IpNetwork, Protocol};
 use super::family::TableFamily;
 use crate::routes::is_host;
 
-/// A set or map of our tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SetRow {
+/// What is known of a set or map of our tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetRow {
     /// The name in nft; with a prefix length at its end for source ranges.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// The type of its elements.
     pub(super) key: KeyType,
     /// Whether the `arp` table has the set, too.
@@ -22,7 +22,7 @@ pub struct SetRow {
     pub(super) needs_table: bool,
 }
 
-impl SetRow {
+impl SetId {
     /// The tables that hold `element`.
     pub(super) fn families_of(self, element: &Element) -> impl Iterator<Item = TableFamily> {
         let family = element.family();
@@ -32,7 +32,7 @@ impl SetRow {
 
     /// Whether the family's table has the set.
     pub(super) fn is_in(self, family: TableFamily) -> bool {
-        self.in_arp || family != TableFamily::Arp
+        self.row().in_arp || family != TableFamily::Arp
     }
 
     /// The set that holds `element`.
@@ -46,10 +46,7 @@ impl SetRow {
 
     /// The set for source ranges of this prefix length.
     pub(super) const fn with_length(self, length: Option<u8>) -> SetName {
-        SetName {
-            row: self.name,
-            length,
-        }
+        SetName { set: self, length }
     }
 }
 
@@ -59,7 +56,7 @@ impl SetRow {
 /// each element (`net/netfilter/nft_set_pipapo.c`). `docs/decisions/0017-source-ranges-by-length.md` has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SetName {
-    row: &'static str,
+    set: SetId,
     length: Option<u8>,
 }
 
@@ -77,59 +74,68 @@ impl SetName {
 
 impl fmt::Display for SetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { row, length } = self;
-        match length {
-            Some(length) => write!(f, "{row}-{length}"),
-            None => f.write_str(row),
+        let name = self.set.row().name;
+        match self.length {
+            Some(length) => write!(f, "{name}-{length}"),
+            None => f.write_str(name),
         }
     }
 }
 
-/// Declares a constant for each row, and `SETS` with all rows in the order of the tables.
+/// Declares a set for each row.
 macro_rules! sets {
-    ($($(#[$doc:meta])* $visibility:vis $constant:ident = $row:expr;)+) => {
-        $($(#[$doc])* $visibility const $constant: SetRow = $row;)+
-        /// All sets, in the order in which tables declare them.
-        pub(super) const SETS: &[SetRow] = &[$($constant),+];
+    ($($(#[$doc:meta])* $set:ident = $row:expr;)+) => {
+        /// A set or map of our tables.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum SetId { $($(#[$doc])* $set),+ }
+
+        impl SetId {
+            /// All sets, in the order in which tables declare them.
+            pub(super) const ALL: &[Self] = &[$(Self::$set),+];
+
+            pub(super) const fn row(self) -> SetRow {
+                match self { $(Self::$set => $row),+ }
+            }
+        }
     };
 }
 
 sets! {
     /// Service ranges with a route; addresses inside them need no element of their own.
-    pub CIDRS = SetRow { name: "cidrs", key: KeyType::Range, in_arp: true, needs_table: true };
+    Cidrs = SetRow { name: "cidrs", key: KeyType::Range, in_arp: true, needs_table: true };
     /// Service addresses outside of those ranges.
-    pub VIPS = SetRow { name: "vips", key: KeyType::Address, in_arp: true, needs_table: true };
+    Vips = SetRow { name: "vips", key: KeyType::Address, in_arp: true, needs_table: true };
     /// Addresses of this node inside Service ranges: the rules accept their traffic.
-    pub OWN = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false };
+    Own = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false };
     /// Endpoints on this node: packets from one of them to itself are masqueraded.
-    pub HAIRPIN = SetRow { name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false };
+    Hairpin = SetRow { name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false };
     /// Addresses, protocols and ports of virtual servers: no other program's NAT applies to their connections.
-    pub SERVED = SetRow { name: "served", key: KeyType::Listener, in_arp: false, needs_table: false };
+    Served = SetRow { name: "served", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// Addresses, protocols and ports of virtual servers whose connections are masqueraded. nft refuses its own word
     /// `masquerade` as a name.
-    pub MASQUERADE = SetRow { name: "masqueraded", key: KeyType::Listener, in_arp: false, needs_table: true };
+    Masquerade = SetRow { name: "masqueraded", key: KeyType::Listener, in_arp: false, needs_table: true };
     /// Service addresses, protocols and ports where new connections are dropped.
-    pub SILENT = SetRow { name: "silent", key: KeyType::Listener, in_arp: false, needs_table: false };
+    Silent = SetRow { name: "silent", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// Source addresses inside the cluster. All others are outside: the next sets and the marks are for them.
-    pub INSIDE = SetRow { name: "inside", key: KeyType::Range, in_arp: false, needs_table: false };
+    Inside = SetRow { name: "inside", key: KeyType::Range, in_arp: false, needs_table: false };
     /// Virtual servers where new connections from outside are dropped.
-    pub DROP_OUTSIDE = SetRow { name: "drop-outside", key: KeyType::Listener, in_arp: false, needs_table: true };
-    /// Virtual servers that only sources in `SOURCE_RANGES` may connect to, from inside or outside.
-    pub FIREWALLED = SetRow { name: "firewalled", key: KeyType::Listener, in_arp: false, needs_table: true };
-    /// Sources that may connect to a virtual server of `FIREWALLED`.
-    pub SOURCE_RANGES = SetRow {
+    DropOutside = SetRow { name: "drop-outside", key: KeyType::Listener, in_arp: false, needs_table: true };
+    /// Virtual servers that only sources in `SourceRanges` may connect to, from inside or outside.
+    Firewalled = SetRow { name: "firewalled", key: KeyType::Listener, in_arp: false, needs_table: true };
+    /// Sources that may connect to a virtual server of `Firewalled`.
+    SourceRanges = SetRow {
         name: "source-ranges", key: KeyType::SourceRange, in_arp: false, needs_table: false,
     };
     /// Service addresses and ports where the agent itself answers health checks of load balancers.
-    pub HEALTH = SetRow { name: "health", key: KeyType::Listener, in_arp: false, needs_table: false };
+    Health = SetRow { name: "health", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// The firewall mark for packets from outside to a virtual server.
-    pub MARKS = SetRow { name: "marks", key: KeyType::Mark, in_arp: false, needs_table: true };
-    /// The keys of `MARKS`, which nft does not look up without setting a mark. Follows `MARKS` by itself.
-    pub(super) MARKED = SetRow { name: "marked", key: KeyType::Listener, in_arp: false, needs_table: false };
+    Marks = SetRow { name: "marks", key: KeyType::Mark, in_arp: false, needs_table: true };
+    /// The keys of `Marks`, which nft does not look up without setting a mark. Follows `Marks` by itself.
+    Marked = SetRow { name: "marked", key: KeyType::Listener, in_arp: false, needs_table: false };
     /// Marks of other programs, by connection, while IPVS has the packet. Only rules add and delete elements.
-    SAVED_MARKS = SetRow { name: "saved-marks", key: KeyType::Saved, in_arp: false, needs_table: false };
+    SavedMarks = SetRow { name: "saved-marks", key: KeyType::Saved, in_arp: false, needs_table: false };
     /// Links, each as the incoming and the outgoing one. Only rules add elements.
-    SAME_LINK = SetRow { name: "same-link", key: KeyType::Links, in_arp: false, needs_table: false };
+    SameLink = SetRow { name: "same-link", key: KeyType::Links, in_arp: false, needs_table: false };
 }
 
 /// Most elements of a set to which rules add them.
@@ -245,7 +251,7 @@ impl Element {
         }
     }
 
-    /// The element of `MARKED` that follows an element of `MARKS`.
+    /// The element of `Marked` that follows an element of `Marks`.
     pub(super) const fn follower(self) -> Option<Self> {
         match self {
             Self::Mark(ip, protocol, port, _) => Some(Self::Listener(ip, protocol, port)),

@@ -15,14 +15,20 @@ fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> Des
         |list: &[&str]| -> Vec<IpAddr> { list.iter().map(|ip| ip.parse().unwrap()).collect() };
     let ranges = cidrs.iter().map(|cidr| parse_range(cidr).unwrap());
     DesiredTables::default()
-        .with(&CIDRS, ranges.map(Element::Range))
-        .with(&VIPS, addresses(vips).into_iter().map(Element::Address))
-        .with(&OWN, addresses(own).into_iter().map(Element::Address))
-        .with(&HAIRPIN, addresses(hairpin).into_iter().map(Element::Pair))
+        .with(SetId::Cidrs, ranges.map(Element::Range))
+        .with(
+            SetId::Vips,
+            addresses(vips).into_iter().map(Element::Address),
+        )
+        .with(SetId::Own, addresses(own).into_iter().map(Element::Address))
+        .with(
+            SetId::Hairpin,
+            addresses(hairpin).into_iter().map(Element::Pair),
+        )
 }
 
 fn silent(desired: DesiredTables) -> DesiredTables {
-    desired.with(&SILENT, [listener("10.96.0.10")])
+    desired.with(SetId::Silent, [listener("10.96.0.10")])
 }
 
 fn listener(ip: &str) -> Element {
@@ -53,19 +59,19 @@ fn full() -> DesiredTables {
     let inside = ["10.244.0.0/16", "192.168.1.1/32"].map(|range| parse_range(range).unwrap());
     let vip = "203.0.113.7";
     silent(tables)
-        .with(&SERVED, [listener("10.96.0.10")])
-        .with(&MASQUERADE, [listener("192.168.1.1")])
-        .with(&INSIDE, inside.map(Element::Range))
-        .with(&DROP_OUTSIDE, [listener("203.0.113.8")])
-        .with(&FIREWALLED, [listener(vip)])
-        .with(&HEALTH, [listener("203.0.113.10")])
+        .with(SetId::Served, [listener("10.96.0.10")])
+        .with(SetId::Masquerade, [listener("192.168.1.1")])
+        .with(SetId::Inside, inside.map(Element::Range))
+        .with(SetId::DropOutside, [listener("203.0.113.8")])
+        .with(SetId::Firewalled, [listener(vip)])
+        .with(SetId::Health, [listener("203.0.113.10")])
         .with(
-            &SOURCE_RANGES,
+            SetId::SourceRanges,
             ["198.51.100.0/24", "198.51.100.7/32", "0.0.0.0/0"]
                 .map(|range| source_range(vip, range)),
         )
         .with(
-            &MARKS,
+            SetId::Marks,
             [mark(vip, 0x1000), mark("203.0.113.9", 0x8000_0001)],
         )
 }
@@ -231,15 +237,15 @@ fn an_element_that_is_added_and_removed_leaves_the_tables_unchanged() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
     let pod = Element::Pair("10.244.1.2".parse().unwrap());
     let elements = [
-        (&HAIRPIN, pod),
-        (&MASQUERADE, listener("192.168.1.1")),
-        (&SILENT, listener("10.96.0.10")),
+        (SetId::Hairpin, pod),
+        (SetId::Masquerade, listener("192.168.1.1")),
+        (SetId::Silent, listener("10.96.0.10")),
     ];
     let mut tables = before.clone();
     assert_eq!(tables.missing_of(&added(&elements)), added(&elements));
     tables.apply(&added(&elements));
     let after = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]))
-        .with(&MASQUERADE, [listener("192.168.1.1")]);
+        .with(SetId::Masquerade, [listener("192.168.1.1")]);
     assert_eq!(tables, after);
     assert!(tables.missing_of(&added(&elements)).is_empty());
     assert_eq!(tables.missing_of(&removed(&elements)), removed(&elements));
@@ -250,26 +256,29 @@ fn an_element_that_is_added_and_removed_leaves_the_tables_unchanged() {
 #[test]
 fn intervals_and_whole_tables_are_no_single_elements() {
     let tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
-    let range = (&CIDRS, Element::Range(parse_range("10.0.0.0/8").unwrap()));
+    let range = (
+        SetId::Cidrs,
+        Element::Range(parse_range("10.0.0.0/8").unwrap()),
+    );
     assert!(!tables.can_apply(&added(&[range])));
-    let port = (&MASQUERADE, listener("192.168.1.1"));
+    let port = (SetId::Masquerade, listener("192.168.1.1"));
     assert!(tables.can_apply(&added(&[port])));
     // IPv6 has no table yet, and gets none for a pod.
-    let port = (&MASQUERADE, listener("fd00::1"));
+    let port = (SetId::Masquerade, listener("fd00::1"));
     assert!(!tables.can_apply(&added(&[port])));
-    let pod = (&HAIRPIN, Element::Pair("fd00::1".parse().unwrap()));
+    let pod = (SetId::Hairpin, Element::Pair("fd00::1".parse().unwrap()));
     assert!(tables.can_apply(&added(&[pod])));
 }
 
 #[test]
 fn the_last_element_that_needs_a_table_is_no_single_element() {
-    let [one, other] = ["fd00::1", "fd00::2"].map(|ip| (&MASQUERADE, listener(ip)));
+    let [one, other] = ["fd00::1", "fd00::2"].map(|ip| (SetId::Masquerade, listener(ip)));
     let mut tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
     tables.apply(&added(&[one, other]));
     assert!(tables.can_apply(&removed(&[one])) && tables.can_apply(&removed(&[other])));
     assert!(!tables.can_apply(&removed(&[one, other])));
     let replaced = ElementDelta {
-        added: vec![(&MASQUERADE, listener("fd00::3"))],
+        added: vec![(SetId::Masquerade, listener("fd00::3"))],
         ..removed(&[one, other])
     };
     assert!(tables.can_apply(&replaced));
@@ -283,11 +292,14 @@ fn rules_and_sets_for_clients_outside_of_the_cluster() {
 
 #[test]
 fn a_prefix_length_that_is_new_adds_a_set_and_a_rule() {
-    let before = desired(&["10.96.0.0/12"], &[], &[], &[])
-        .with(&SOURCE_RANGES, [source_range("10.96.0.10", "10.1.0.0/16")]);
-    let after = before
-        .clone()
-        .with(&SOURCE_RANGES, [source_range("10.96.0.10", "10.1.2.0/24")]);
+    let before = desired(&["10.96.0.0/12"], &[], &[], &[]).with(
+        SetId::SourceRanges,
+        [source_range("10.96.0.10", "10.1.0.0/16")],
+    );
+    let after = before.clone().with(
+        SetId::SourceRanges,
+        [source_range("10.96.0.10", "10.1.2.0/24")],
+    );
     insta::assert_snapshot!(script(&before, &after));
     insta::assert_snapshot!(script(&after, &before));
 }
@@ -313,33 +325,33 @@ fn a_range_that_changes_replaces_the_elements_of_its_set() {
 fn a_mark_that_changes_replaces_the_old_one() {
     let tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
     let [old, new] = [7, 8].map(|number| mark("192.168.1.1", number));
-    let [before, after] = [old, new].map(|mark| tables.clone().with(&MARKS, [mark]));
+    let [before, after] = [old, new].map(|mark| tables.clone().with(SetId::Marks, [mark]));
     insta::assert_snapshot!(script(&before, &after), @r"
     delete element ip ipvs-topo marks { 192.168.1.1 . tcp . 80 : 0x00000007 }
     add element ip ipvs-topo marks { 192.168.1.1 . tcp . 80 : 0x00000008 }
     ");
-    assert!(before.contains(&MARKED, &listener("192.168.1.1")));
+    assert!(before.contains(SetId::Marked, &listener("192.168.1.1")));
     let delta = ElementDelta {
-        removed: vec![(&MARKS, old)],
-        ..added(&[(&MARKS, new)])
+        removed: vec![(SetId::Marks, old)],
+        ..added(&[(SetId::Marks, new)])
     };
     assert!(before.can_apply(&delta));
-    assert_eq!(before.replaced_by(&delta.added), [(&MARKS, old)]);
-    assert_eq!(before.missing_of(&delta), added(&[(&MARKS, new)]));
+    assert_eq!(before.replaced_by(&delta.added), [(SetId::Marks, old)]);
+    assert_eq!(before.missing_of(&delta), added(&[(SetId::Marks, new)]));
     for delta in [&delta, &before.missing_of(&delta)] {
         let mut tables = before.clone();
         tables.apply(delta);
         assert_eq!(tables, after);
     }
     let mut tables = after;
-    tables.apply(&removed(&[(&MARKS, new)]));
+    tables.apply(&removed(&[(SetId::Marks, new)]));
     assert_eq!(tables, desired(&["10.96.0.0/12"], &[], &[], &[]));
 }
 
 #[test]
 fn a_prefix_length_that_comes_or_goes_is_no_single_element() {
     let [one, other] = ["10.1.0.0/16", "10.2.0.0/16"]
-        .map(|range| (&SOURCE_RANGES, source_range("10.96.0.10", range)));
+        .map(|range| (SetId::SourceRanges, source_range("10.96.0.10", range)));
     let mut tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
     assert!(!tables.can_apply(&added(&[one])));
     tables.apply(&added(&[one]));
@@ -350,7 +362,7 @@ fn a_prefix_length_that_comes_or_goes_is_no_single_element() {
         ..removed(&[one])
     };
     assert!(tables.can_apply(&moved));
-    let v6 = (&SOURCE_RANGES, source_range("fd00::10", "fd00::/16"));
+    let v6 = (SetId::SourceRanges, source_range("fd00::10", "fd00::/16"));
     assert!(!tables.can_apply(&added(&[v6])), "a set of another table");
 }
 
@@ -438,7 +450,7 @@ fn d2_without_the_rules_for_arp_there_is_no_table_and_elements_are_not_sent_to_i
     assert!(script.contains("delete table arp ipvs-topo\n"), "{script}");
     assert!(!script.contains("table arp ipvs-topo {"), "{script}");
     let vip = Element::Address("203.0.113.9".parse().unwrap());
-    let delta = added(&[(&VIPS, vip)]);
+    let delta = added(&[(SetId::Vips, vip)]);
     let messages = |held: &DesiredTables| -> Vec<u32> {
         let transactions = transactions(held, &delta);
         transactions.map(|each| each.unwrap().count()).collect()

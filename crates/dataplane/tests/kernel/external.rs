@@ -3,10 +3,7 @@
 use std::net::{IpAddr, TcpListener};
 use std::process::Command;
 
-use dataplane::nftables::{
-    DROP_OUTSIDE, DesiredTables, Element, FIREWALLED, INSIDE, Links, LocalPods, MARKS, MASQUERADE,
-    RuleOptions, SOURCE_RANGES, VIPS,
-};
+use dataplane::nftables::{DesiredTables, Element, Links, LocalPods, RuleOptions, SetId};
 use topology_core::model::{Protocol, parse_range};
 
 use crate::lab::{Lab, NODE_V4, NODE_V6, OUTSIDER_V4, Place, Process, sh};
@@ -41,9 +38,10 @@ fn tables() -> DesiredTables {
         let texts = [format!("203.0.113.{nth}"), format!("2001:db8::{nth}")];
         texts.map(|ip| Element::Address(ip.parse().unwrap()))
     });
-    DesiredTables::default()
-        .with(&VIPS, vips)
-        .with(&INSIDE, node.into_iter().chain(pods).map(Element::Range))
+    DesiredTables::default().with(SetId::Vips, vips).with(
+        SetId::Inside,
+        node.into_iter().chain(pods).map(Element::Range),
+    )
 }
 
 fn host(ip: &str) -> String {
@@ -134,7 +132,7 @@ async fn d7_clients_outside_have_real_servers_of_their_own_and_no_rule_sees_the_
         );
         serve(&format!("-f {number}{v6}"), &at(ip(&near), 8080));
     }
-    let _tables = write(&tables().with(&MARKS, [mark(VIP4, 4096), mark(VIP6, 4097)])).await;
+    let _tables = write(&tables().with(SetId::Marks, [mark(VIP4, 4096), mark(VIP6, 4097)])).await;
     sh(&format!("nft -f - <<'EOF'\n{PROBE}\nEOF"));
     for target in [VIP4, VIP6].map(|ip| at(ip.parse().unwrap(), 80)) {
         let outside = answers(Some(lab.outside()), &target);
@@ -173,7 +171,7 @@ async fn a_mark_of_another_program_is_the_same_behind_ipvs() {
             local_pods,
             ..RuleOptions::default()
         };
-        let all = tables().with(&MARKS, [mark(VIP4, 4096), mark(VIP6, 4097)]);
+        let all = tables().with(SetId::Marks, [mark(VIP4, 4096), mark(VIP6, 4097)]);
         let _tables = write(&all.with_options(options.clone())).await;
         sh(&format!(
             "nft -f - <<'EOF'\nadd table inet other\ndelete table inet other\n{OTHER}\nEOF"
@@ -207,7 +205,7 @@ async fn clients_outside_are_dropped_and_those_inside_are_served() {
         );
     }
     assert!(!is_dropped(Some(lab.outside()), VIP4), "the test can fail");
-    let _tables = write(&tables().with(&DROP_OUTSIDE, [VIP4, VIP6].map(listener))).await;
+    let _tables = write(&tables().with(SetId::DropOutside, [VIP4, VIP6].map(listener))).await;
     for vip in [VIP4, VIP6] {
         assert!(is_dropped(Some(lab.outside()), vip), "{vip}");
         assert!(!is_dropped(Some(&netns(&client)), vip), "{vip}");
@@ -246,8 +244,8 @@ async fn only_clients_in_source_ranges_connect() {
         );
         let ranges = ranges.iter().map(|range| source_range(vip, range));
         tables = tables
-            .with(&FIREWALLED, [listener(vip)])
-            .with(&SOURCE_RANGES, ranges);
+            .with(SetId::Firewalled, [listener(vip)])
+            .with(SetId::SourceRanges, ranges);
     }
     let _tables = write(&tables).await;
     for (vip, ranges, allowed) in cases {
@@ -265,7 +263,7 @@ async fn connections_to_a_node_port_reach_the_endpoint_from_the_nodes_address() 
     let server = lab.pod();
     let node = [(NODE_V4, server.v4), (NODE_V6, server.v6)];
     let ports = node.map(|(ip, _)| Element::Listener(ip.parse().unwrap(), Protocol::Tcp, 30080));
-    let _tables = write(&tables().with(&MASQUERADE, ports)).await;
+    let _tables = write(&tables().with(SetId::Masquerade, ports)).await;
     let outsiders: [IpAddr; 2] = [OUTSIDER_V4.parse().unwrap(), "fd00:10::1".parse().unwrap()];
     for (ip, real) in node {
         let target = at(ip.parse().unwrap(), 30080);

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use dataplane::crash_point::CrashPoint;
 use dataplane::nftables::{
-    CIDRS, DROP_OUTSIDE, DesiredTables, Element, ElementDelta, FIREWALLED, HAIRPIN, INSIDE, MARKS,
-    MASQUERADE, Nft, OWN, SILENT, SOURCE_RANGES, SetElement, TablesChange, VIPS,
+    DesiredTables, Element, ElementDelta, Nft, SetElement, SetId, TablesChange,
 };
 use topology_core::model::{Protocol, parse_range};
 
@@ -98,19 +97,28 @@ fn full() -> DesiredTables {
     let udp = Element::Listener("fd00::9".parse().unwrap(), Protocol::Udp, 53);
     let sctp = Element::Listener("192.0.2.9".parse().unwrap(), Protocol::Sctp, 9);
     DesiredTables::default()
-        .with(&CIDRS, ["10.96.0.0/12", "fd00:10:96::/112"].map(range))
-        .with(&VIPS, ["203.0.113.7", "2001:db8::7"].map(address))
-        .with(&OWN, ["10.96.0.53", "fd00:10:96::53"].map(address))
-        .with(&HAIRPIN, ["10.244.1.2", "fd00:10:244::2"].map(pair))
-        .with(&MASQUERADE, [listener("192.0.2.1"), udp, sctp])
-        .with(&SILENT, ["10.96.0.9", "fd00:10:96::9"].map(listener))
         .with(
-            &INSIDE,
+            SetId::Cidrs,
+            ["10.96.0.0/12", "fd00:10:96::/112"].map(range),
+        )
+        .with(SetId::Vips, ["203.0.113.7", "2001:db8::7"].map(address))
+        .with(SetId::Own, ["10.96.0.53", "fd00:10:96::53"].map(address))
+        .with(SetId::Hairpin, ["10.244.1.2", "fd00:10:244::2"].map(pair))
+        .with(SetId::Masquerade, [listener("192.0.2.1"), udp, sctp])
+        .with(SetId::Silent, ["10.96.0.9", "fd00:10:96::9"].map(listener))
+        .with(
+            SetId::Inside,
             ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8", "::1/128"].map(range),
         )
-        .with(&DROP_OUTSIDE, ["203.0.113.8", "2001:db8::8"].map(listener))
-        .with(&FIREWALLED, ["203.0.113.7", "2001:db8::7"].map(listener))
-        .with(&SOURCE_RANGES, {
+        .with(
+            SetId::DropOutside,
+            ["203.0.113.8", "2001:db8::8"].map(listener),
+        )
+        .with(
+            SetId::Firewalled,
+            ["203.0.113.7", "2001:db8::7"].map(listener),
+        )
+        .with(SetId::SourceRanges, {
             let v4 = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32"];
             let v6 = [
                 "::/0",
@@ -123,7 +131,7 @@ fn full() -> DesiredTables {
                 .chain(v6.map(|range| source_range("2001:db8::7", range)))
         })
         .with(
-            &MARKS,
+            SetId::Marks,
             [
                 mark("203.0.113.7", 1),
                 mark("203.0.113.8", 0xffff_ffff),
@@ -149,15 +157,15 @@ fn cases() -> Vec<Case> {
             "fd07::/32"
         };
         let masked = network.split('/').next().unwrap();
-        let pair = (&HAIRPIN, Element::Pair(address));
+        let pair = (SetId::Hairpin, Element::Pair(address));
         cases.extend([
-            case("vips", ip, (&VIPS, Element::Address(address))),
-            case("own", ip, (&OWN, Element::Address(address))),
+            case("vips", ip, (SetId::Vips, Element::Address(address))),
+            case("own", ip, (SetId::Own, Element::Address(address))),
             case("hairpin", &format!("{ip} . {ip}"), pair),
-            case("masqueraded", &at, (&MASQUERADE, listener(ip))),
-            case("silent", &at, (&SILENT, listener(ip))),
-            case("drop-outside", &at, (&DROP_OUTSIDE, listener(ip))),
-            case("firewalled", &at, (&FIREWALLED, listener(ip))),
+            case("masqueraded", &at, (SetId::Masquerade, listener(ip))),
+            case("silent", &at, (SetId::Silent, listener(ip))),
+            case("drop-outside", &at, (SetId::DropOutside, listener(ip))),
+            case("firewalled", &at, (SetId::Firewalled, listener(ip))),
             case(
                 if address.is_ipv4() {
                     "source-ranges-16"
@@ -165,12 +173,12 @@ fn cases() -> Vec<Case> {
                     "source-ranges-32"
                 },
                 &format!("{at} . {masked}"),
-                (&SOURCE_RANGES, source_range(ip, network)),
+                (SetId::SourceRanges, source_range(ip, network)),
             ),
             case(
                 "marks",
                 &format!("{at} : 0x00abcdef"),
-                (&MARKS, mark(ip, 0x00ab_cdef)),
+                (SetId::Marks, mark(ip, 0x00ab_cdef)),
             ),
         ]);
     }
@@ -236,7 +244,7 @@ async fn elements_of_all_sets_fit_into_one_change() {
         let [high, low] = nth.to_be_bytes();
         let ip = IpAddr::from([192, 168, high, low]);
         (
-            &MARKS,
+            SetId::Marks,
             Element::Mark(ip, Protocol::Udp, nth, u32::from(nth) + 1),
         )
     });
@@ -254,7 +262,7 @@ async fn elements_of_all_sets_fit_into_one_change() {
 #[tokio::test]
 async fn a_mark_is_replaced_over_netlink_and_by_nft() {
     let mut nft = write(&full()).await;
-    let [old, new, third] = [1, 2, 3].map(|number| (&MARKS, mark("203.0.113.7", number)));
+    let [old, new, third] = [1, 2, 3].map(|number| (SetId::Marks, mark("203.0.113.7", number)));
     let delta = ElementDelta {
         removed: vec![old],
         ..added([new])
@@ -281,18 +289,27 @@ async fn a_mark_is_replaced_over_netlink_and_by_nft() {
 #[tokio::test]
 async fn ranges_and_prefix_lengths_change_without_the_other_sets() {
     let base = DesiredTables::default()
-        .with(&CIDRS, [range("10.96.0.0/12"), range("fd00:10:96::/112")])
         .with(
-            &FIREWALLED,
+            SetId::Cidrs,
+            [range("10.96.0.0/12"), range("fd00:10:96::/112")],
+        )
+        .with(
+            SetId::Firewalled,
             [listener("203.0.113.7"), listener("2001:db8::7")],
         );
     let before = base
         .clone()
-        .with(&INSIDE, [range("10.0.0.0/8"), range("192.168.0.0/24")])
-        .with(&SOURCE_RANGES, [source_range("203.0.113.7", "10.0.0.0/8")]);
+        .with(
+            SetId::Inside,
+            [range("10.0.0.0/8"), range("192.168.0.0/24")],
+        )
+        .with(
+            SetId::SourceRanges,
+            [source_range("203.0.113.7", "10.0.0.0/8")],
+        );
     let after = base
         .with(
-            &INSIDE,
+            SetId::Inside,
             [
                 range("10.1.0.0/16"),
                 range("192.168.0.0/16"),
@@ -300,7 +317,7 @@ async fn ranges_and_prefix_lengths_change_without_the_other_sets() {
             ],
         )
         .with(
-            &SOURCE_RANGES,
+            SetId::SourceRanges,
             [
                 source_range("203.0.113.7", "10.0.0.0/9"),
                 source_range("2001:db8::7", "fd00::/8"),

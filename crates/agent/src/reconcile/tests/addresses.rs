@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use cluster::object::Object;
-use dataplane::nftables::{Element, INSIDE};
+use dataplane::nftables::{Element, SetId};
 use dataplane::routes::addresses::Interface;
 use topology_core::model::{Family, Frontend, IpNetwork, NodePortEntry};
 
@@ -157,7 +157,7 @@ async fn pod_ranges_that_the_node_gets_after_the_start_are_inside_at_once() {
         agent
             .world()
             .tables
-            .contains(&INSIDE, &Element::Range(range))
+            .contains(SetId::Inside, &Element::Range(range))
     };
     assert!(!is_inside(&agent));
     let Object::Node(mut me) = node("n1", "192.168.1.1") else {

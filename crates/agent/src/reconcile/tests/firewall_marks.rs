@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cluster::event::Completeness;
 use cluster::object::Object;
-use dataplane::nftables::{Element, MASQUERADE};
+use dataplane::nftables::{Element, SetId};
 use topology_core::model::{Family, Frontend, Protocol, TrafficPolicy};
 use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::VirtualServerKey;
@@ -179,7 +179,7 @@ async fn a_service_that_waits_for_a_mark_gets_the_first_one_that_is_released() {
     assert_eq!(in_kernel(&agent), [3]);
     let is_masqueraded = |agent: &Loop, address: &str| {
         let listener = Element::Listener(address.parse().unwrap(), Protocol::Tcp, 80);
-        agent.world().tables.contains(&MASQUERADE, &listener)
+        agent.world().tables.contains(SetId::Masquerade, &listener)
     };
     // Replies of endpoints of other nodes come back through this one.
     let both = [

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU16;
 
 use cluster::object::Object;
-use dataplane::nftables::{Element, HEALTH};
+use dataplane::nftables::{Element, SetId};
 use dataplane::routes::addresses::Interface;
 use topology_core::model::{Frontend, ObjectName, Protocol, TrafficPolicy};
 
@@ -36,7 +36,7 @@ fn count(agent: &Loop, socket: &str) -> Option<usize> {
 /// Whether packets to the port at an address of the Service reach the agent.
 fn is_accepted(agent: &Loop, port: u16) -> bool {
     let listener = Element::Listener(OUTSIDE.parse().unwrap(), Protocol::Tcp, port);
-    agent.world().tables.contains(&HEALTH, &listener)
+    agent.world().tables.contains(SetId::Health, &listener)
 }
 
 /// KP-HC-14
