@@ -2,7 +2,6 @@
 //!
 //! Decisions and real servers are not kept; they are resolved again when needed.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,17 +10,20 @@ use rustc_hash::FxHashMap;
 use topology_core::model::{Family, ObjectName};
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::counted::{Changed, Counted};
+use super::sorted_list::SortedList;
+
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
     /// Its virtual servers.
-    pub(crate) keys: BTreeSet<VirtualServerKey>,
+    pub(crate) keys: SortedList<VirtualServerKey>,
     /// The addresses that need a route. An address of the node has one.
-    pub(crate) vips: BTreeSet<IpAddr>,
+    pub(crate) vips: SortedList<IpAddr>,
     /// Ports that the agent itself opens.
     pub(crate) ports: AgentPorts,
     /// Elements of nftables sets, besides those that its virtual servers have in any case.
-    pub(crate) elements: BTreeSet<SetElement>,
+    pub(crate) elements: SortedList<SetElement>,
     /// Virtual servers that are never programmed, with reasons.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
     /// Problems for its owner, one line each; a few, and the number of the others.
@@ -32,14 +34,6 @@ pub(crate) struct DesiredService {
     pub(crate) endpoints: usize,
     /// The families and traffic policies (`internal` or `external`) that are Local and have no usable endpoint here.
     pub(crate) without_local: BTreeSet<(&'static str, &'static str)>,
-}
-
-impl DesiredService {
-    /// Its elements of nftables sets.
-    fn all_elements(&self) -> impl Iterator<Item = SetElement> {
-        let served = self.keys.iter().filter_map(served);
-        served.chain(self.elements.iter().copied())
-    }
 }
 
 /// The element of a virtual server; one with a firewall mark has the packets of others.
@@ -66,9 +60,13 @@ pub(crate) struct AgentPorts {
 /// The desired state of all Services, with totals.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredServices {
-    by_service: BTreeMap<ObjectName, DesiredService>,
+    /// A leaf of the tree has room for eleven values; boxed, they are small.
+    by_service: BTreeMap<ObjectName, Box<DesiredService>>,
     owners: FxHashMap<VirtualServerKey, ObjectName>,
+    /// Keys that were added to `owners` or removed since the last call.
+    changed_keys: Changed<VirtualServerKey>,
     vips: Counted<IpAddr>,
+    /// Without those that every virtual server has.
     elements: Counted<SetElement>,
     /// Services whose ports changed since the last call.
     changed_ports: BTreeSet<ObjectName>,
@@ -85,14 +83,16 @@ impl DesiredServices {
         desired: DesiredService,
     ) -> Vec<VirtualServerKey> {
         for key in &desired.keys {
-            self.owners.insert(*key, service.clone());
+            if self.owners.insert(*key, service.clone()).is_none() {
+                self.changed_keys.toggle(*key);
+            }
         }
         self.add(&desired);
         let is_empty = desired == DesiredService::default();
         let old = if is_empty {
             self.by_service.remove(service)
         } else {
-            self.by_service.insert(service.clone(), desired)
+            self.by_service.insert(service.clone(), Box::new(desired))
         };
         let old = old.unwrap_or_default();
         self.remove(&old);
@@ -103,21 +103,20 @@ impl DesiredServices {
         }
         let dropped =
             |key: &VirtualServerKey| !now.is_some_and(|desired| desired.keys.contains(key));
-        let orphans: Vec<_> = old
-            .keys
-            .into_iter()
-            .filter(|key| dropped(key) && self.owners.get(key) == Some(service))
-            .collect();
+        let is_orphan =
+            |key: &&VirtualServerKey| dropped(key) && self.owners.get(key) == Some(service);
+        let orphans: Vec<_> = old.keys.iter().filter(is_orphan).copied().collect();
         for key in &orphans {
             self.owners.remove(key);
+            self.changed_keys.toggle(*key);
         }
         orphans
     }
 
     fn add(&mut self, service: &DesiredService) {
         service.vips.iter().for_each(|vip| self.vips.add(*vip));
-        let elements = service.all_elements();
-        elements.for_each(|element| self.elements.add(element));
+        let elements = service.elements.iter();
+        elements.for_each(|element| self.elements.add(*element));
         self.endpoints += service.endpoints;
         for gap in &service.without_local {
             *self.without_local.entry(*gap).or_default() += 1;
@@ -129,8 +128,8 @@ impl DesiredServices {
 
     fn remove(&mut self, service: &DesiredService) {
         service.vips.iter().for_each(|vip| self.vips.remove(*vip));
-        let elements = service.all_elements();
-        elements.for_each(|element| self.elements.remove(element));
+        let elements = service.elements.iter();
+        elements.for_each(|element| self.elements.remove(*element));
         self.endpoints -= service.endpoints;
         for gap in &service.without_local {
             if let Some(services) = self.without_local.get_mut(gap) {
@@ -178,7 +177,7 @@ impl DesiredServices {
 
     /// The desired state of a Service.
     pub(crate) fn service(&self, service: &ObjectName) -> Option<&DesiredService> {
-        self.by_service.get(service)
+        self.by_service.get(service).map(Box::as_ref)
     }
 
     /// The Service of a virtual server.
@@ -188,7 +187,8 @@ impl DesiredServices {
 
     /// All Services, by name.
     pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &DesiredService)> {
-        self.by_service.iter()
+        let services = self.by_service.iter();
+        services.map(|(name, desired)| (name, desired.as_ref()))
     }
 
     /// The Services whose ports changed since the last call.
@@ -203,15 +203,14 @@ impl DesiredServices {
 
     /// All elements of nftables sets.
     pub(crate) fn elements(&self) -> impl Iterator<Item = SetElement> {
-        self.elements.values()
+        let served = self.owners.keys().filter_map(served);
+        served.chain(self.elements.values())
     }
 
     /// The families of the virtual addresses. IPv4 sorts before IPv6.
     pub(crate) fn vip_families(&self) -> BTreeSet<Family> {
-        let users = &self.vips.users;
-        let ends = [users.first_key_value(), users.last_key_value()];
-        let ends = ends.into_iter().flatten();
-        ends.map(|(vip, _)| Family::of(*vip)).collect()
+        let ends = self.vips.ends().into_iter().flatten();
+        ends.map(|vip| Family::of(*vip)).collect()
     }
 
     /// The virtual addresses that were added and removed since the last call.
@@ -221,62 +220,13 @@ impl DesiredServices {
 
     /// The elements that were added and removed since the last call.
     pub(crate) fn take_element_delta(&mut self) -> ElementDelta {
+        let owners = &self.owners;
+        let [new, gone] = self.changed_keys.take(|key| owners.contains_key(key));
         let [added, removed] = self.elements.take_delta();
-        ElementDelta { added, removed }
-    }
-}
-
-/// Values with reference counts: while a value moves from one Service to another, both have it.
-#[derive(Debug)]
-struct Counted<T> {
-    users: BTreeMap<T, u32>,
-    /// Values that were added or removed since the last call.
-    changed: BTreeSet<T>,
-}
-
-impl<T> Default for Counted<T> {
-    fn default() -> Self {
-        Self {
-            users: BTreeMap::new(),
-            changed: BTreeSet::new(),
+        ElementDelta {
+            added: new.iter().filter_map(served).chain(added).collect(),
+            removed: gone.iter().filter_map(served).chain(removed).collect(),
         }
-    }
-}
-
-impl<T: Ord + Copy> Counted<T> {
-    fn add(&mut self, value: T) {
-        let users = self.users.entry(value).or_default();
-        *users += 1;
-        if *users == 1 {
-            self.toggle(value);
-        }
-    }
-
-    fn remove(&mut self, value: T) {
-        if let Entry::Occupied(mut users) = self.users.entry(value) {
-            *users.get_mut() -= 1;
-            if *users.get() == 0 {
-                users.remove();
-                self.toggle(value);
-            }
-        }
-    }
-
-    /// Added and removed again is no change.
-    fn toggle(&mut self, value: T) {
-        if !self.changed.remove(&value) {
-            self.changed.insert(value);
-        }
-    }
-
-    fn take_delta(&mut self) -> [Vec<T>; 2] {
-        let changed = std::mem::take(&mut self.changed).into_iter();
-        let (added, removed) = changed.partition(|value| self.users.contains_key(value));
-        [added, removed]
-    }
-
-    fn values(&self) -> impl Iterator<Item = T> {
-        self.users.keys().copied()
     }
 }
 
@@ -356,7 +306,7 @@ mod tests {
     #[test]
     fn an_element_that_moves_to_another_service_stays_in_any_order() {
         let with_element = || DesiredService {
-            elements: [silent()].into(),
+            elements: [silent()].into_iter().collect(),
             ..asks(&[80])
         };
         let mut desired = DesiredServices::default();
@@ -375,7 +325,7 @@ mod tests {
     fn an_equal_desired_state_changes_nothing() {
         let mut desired = DesiredServices::default();
         let with_element = DesiredService {
-            elements: [silent()].into(),
+            elements: [silent()].into_iter().collect(),
             ..asks(&[80])
         };
         let both = [served(&key(80)).unwrap(), silent()];

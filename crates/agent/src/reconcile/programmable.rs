@@ -46,6 +46,7 @@ pub(super) fn desired_service(
         ..
     } = resolution;
     let mut desired = DesiredService::default();
+    let (mut keys, mut vips, mut elements) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let object = snapshot.service(service);
     let mut servers = Vec::with_capacity(resolved.len());
     let marked = resolved.iter().flat_map(|server| &server.marked).copied();
@@ -69,13 +70,12 @@ pub(super) fn desired_service(
             continue;
         }
         if link.is_none() && resolved.kind != FrontendKind::NodePort {
-            desired.vips.extend(address(&key));
+            vips.extend(address(&key));
         }
         if let Some(object) = object {
-            let elements = elements::elements(&resolved, object, &me.node, &marked);
-            desired.elements.extend(elements);
+            elements.extend(elements::elements(&resolved, object, &me.node, &marked));
         }
-        desired.keys.insert(key);
+        keys.insert(key);
         servers.push(ProgrammableServer {
             unchosen: resolved.decision.unchosen().collect(),
             lacks: lacking(&resolved.decision),
@@ -83,8 +83,13 @@ pub(super) fn desired_service(
         });
     }
     let port = object.and_then(|object| object.health_check_node_port);
-    let health = port.map(|port| health_elements(&desired, port));
-    desired.elements.extend(health.unwrap_or_default());
+    elements.extend(
+        port.into_iter()
+            .flat_map(|port| health_elements(&vips, port)),
+    );
+    desired.keys = keys.into_iter().collect();
+    desired.vips = vips.into_iter().collect();
+    desired.elements = elements.into_iter().collect();
     let all = findings.len() + desired.refused.len();
     desired.finding_codes = findings.iter().map(|finding| finding.kind.code()).collect();
     let findings = findings.iter().map(ToString::to_string);
@@ -124,7 +129,7 @@ pub(super) fn draining_marks(
     let held = held.filter(|key| matches!(key, VirtualServerKey::FirewallMark { .. }));
     let released = released.iter().flat_map(|mark| keys_of(*mark));
     let keys: BTreeSet<VirtualServerKey> = held.chain(released).collect();
-    let leaving = keys.difference(&asked.keys).copied();
+    let leaving = keys.into_iter().filter(|key| !asked.keys.contains(key));
     let mut targets = Vec::new();
     for key in leaving.filter(|key| mirror.is_ours(key)) {
         let observed = mirror.get(&key);

@@ -242,7 +242,7 @@ impl Nft {
         };
         elements
             .iter()
-            .all(|(set, element)| held.contains(set, element))
+            .all(|(set, element)| held.contains(*set, element))
     }
 
     /// Starts to write `desired` to the kernel, and waits for at most `GRACE`.

@@ -71,7 +71,7 @@ struct SetDelta<'a> {
 impl DesiredTables {
     /// The part of `delta` that is not in the tables yet.
     pub fn missing_of(&self, delta: &ElementDelta) -> ElementDelta {
-        let has = |(set, element): &SetElement| self.contains(set, element);
+        let has = |(set, element): &SetElement| self.contains(*set, element);
         let mut rest = delta.clone();
         rest.added.retain(|added| !has(added));
         // A value that a new one replaces is not removed once more.
@@ -87,17 +87,17 @@ impl DesiredTables {
             self.remove(set, &element);
         }
         for (set, element) in &delta.added {
-            self.insert(set, *element);
+            self.insert(*set, *element);
         }
         for (set, element) in &delta.removed {
-            self.remove(set, element);
+            self.remove(*set, element);
         }
     }
 
     /// The values that `added` replaces in maps.
     pub(super) fn replaced_by(&self, added: &[SetElement]) -> Vec<SetElement> {
         let replaced = added.iter().flat_map(|(set, element)| {
-            let rivals = self.range(set, element, element.rivals());
+            let rivals = self.range(*set, element, element.rivals());
             let others = rivals.filter(move |held| *held != element);
             others.map(|held| (*set, *held))
         });
