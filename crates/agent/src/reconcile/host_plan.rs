@@ -150,7 +150,6 @@ fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use cluster::index::Index;
-    use dataplane::nftables::HAIRPIN;
     use dataplane::routes::addresses::Interface;
     use topology_core::model::ObjectName;
 
@@ -167,12 +166,13 @@ mod tests {
         let index = Index::new(vec!["10.96.0.0/12".parse().unwrap()]);
         let mut desired = DesiredServices::default();
         let service = DesiredService {
-            vips: [ip(vip)].into(),
+            vips: [ip(vip)].into_iter().collect(),
             elements: [
                 (SetId::Hairpin, Element::Pair(ip("10.244.1.2"))),
                 (SetId::Hairpin, Element::Pair(ip("192.168.1.9"))),
             ]
-            .into(),
+            .into_iter()
+            .collect(),
             ..DesiredService::default()
         };
         desired.replace(&ObjectName::new("t", "web"), service);

@@ -8,7 +8,7 @@ use dataplane::nftables::{Element, SetElement, SetId};
 use topology_core::mirror::Mirror;
 use topology_core::model::{FrontendKind, ObjectName, Protocol};
 use topology_core::resolve::{
-    Clients, Decision, Note, Refusal, Resolution, ResolvedServer, Viewpoint,
+    Clients, Decision, Finding, Note, Refusal, Resolution, ResolvedServer, Viewpoint,
 };
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::Snapshot;
@@ -83,13 +83,17 @@ pub(super) fn desired_service(
         });
     }
     let port = object.and_then(|object| object.health_check_node_port);
-    elements.extend(
-        port.into_iter()
-            .flat_map(|port| health_elements(&vips, port)),
-    );
+    let ports = port.into_iter();
+    elements.extend(ports.flat_map(|port| health_elements(&vips, port)));
     desired.keys = keys.into_iter().collect();
     desired.vips = vips.into_iter().collect();
     desired.elements = elements.into_iter().collect();
+    report(&mut desired, service, &findings);
+    (desired, servers)
+}
+
+/// Stores the findings and refusals for the owner of the Service.
+fn report(desired: &mut DesiredService, service: &ObjectName, findings: &[Finding]) {
     let all = findings.len() + desired.refused.len();
     desired.finding_codes = findings.iter().map(|finding| finding.kind.code()).collect();
     let findings = findings.iter().map(ToString::to_string);
@@ -101,16 +105,13 @@ pub(super) fn desired_service(
             "Service {service}: {more} more warnings like these; `ipvs-topo status {service}` shows them"
         ));
     }
-    (desired, servers)
 }
 
 /// The health check port is open at the Service's own addresses, too: some load balancers ask there.
-fn health_elements(desired: &DesiredService, port: NonZeroU16) -> Vec<SetElement> {
-    let listener = |vip: &IpAddr| Element::Listener(*vip, Protocol::Tcp, port.get());
-    let listeners = desired.vips.iter().map(listener);
-    listeners
-        .map(|listener| (SetId::Health, listener))
-        .collect()
+fn health_elements(vips: &BTreeSet<IpAddr>, port: NonZeroU16) -> impl Iterator<Item = SetElement> {
+    let listener = move |vip: &IpAddr| Element::Listener(*vip, Protocol::Tcp, port.get());
+    let listeners = vips.iter().map(listener);
+    listeners.map(|listener| (SetId::Health, listener))
 }
 
 /// The virtual servers for marks that `asked` has no more, while the kernel has real servers in them: those of `held`, and

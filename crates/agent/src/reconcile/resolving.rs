@@ -103,7 +103,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let held = self.desired.service(service);
         let leaving = draining_marks(&self.mirror, held, &released, &asked, &servers);
         let leaving_keys: Vec<_> = leaving.iter().map(|target| target.server.key).collect();
-        asked.keys.extend(&leaving_keys);
+        asked.keys.extend(leaving_keys.iter().copied());
         servers.extend(leaving);
         for finding in self.desired.new_findings(service, &asked) {
             tracing::warn!("{finding}");

@@ -74,11 +74,17 @@ impl SetName {
 
 impl fmt::Display for SetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.set.row().name;
-        match self.length {
-            Some(length) => write!(f, "{name}-{length}"),
-            None => f.write_str(name),
+        let Self { set, length } = self;
+        match length {
+            Some(length) => write!(f, "{set}-{length}"),
+            None => write!(f, "{set}"),
         }
+    }
+}
+
+impl fmt::Display for SetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().name)
     }
 }
 

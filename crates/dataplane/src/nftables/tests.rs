@@ -7,7 +7,6 @@ use topology_core::model::{Protocol, parse_range};
 use super::diff::diff;
 use super::elements::transactions;
 use super::observe::ObservedTable;
-use super::sets::MARKED;
 use super::*;
 
 fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {

@@ -252,7 +252,7 @@ async fn elements_of_all_sets_fit_into_one_change() {
     let elements: Vec<SetElement> = elements.collect();
     assert!(apply(&mut nft, &added(elements.clone())).await);
     let all = elements.iter().fold(full(), |tables, (set, element)| {
-        tables.with(set, [*element])
+        tables.with(*set, [*element])
     });
     assert_eq!(restart(&all).await, TablesChange::Same);
     assert!(apply(&mut nft, &removed(elements)).await);

@@ -526,7 +526,7 @@ impl Host for Shared {
         let world = self.0.borrow();
         elements
             .iter()
-            .all(|(set, element)| world.tables.contains(set, element))
+            .all(|(set, element)| world.tables.contains(*set, element))
     }
 
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {
@@ -561,14 +561,10 @@ impl Host for Shared {
         }
         let delta = world.tables.missing_of(delta);
         for (set, element) in &delta.added {
-            world
-                .journal
-                .push(format!("tables + {}: {element}", set.name));
+            world.journal.push(format!("tables + {set}: {element}"));
         }
         for (set, element) in &delta.removed {
-            world
-                .journal
-                .push(format!("tables - {}: {element}", set.name));
+            world.journal.push(format!("tables - {set}: {element}"));
         }
         world.tables.apply(&delta);
         Ok(!delta.is_empty())
