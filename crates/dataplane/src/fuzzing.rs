@@ -13,6 +13,11 @@ pub fn route(bytes: &[u8]) {
     routes::fuzz(bytes);
 }
 
+/// Elements of a set, as the kernel lists them.
+pub fn elements(bytes: &[u8]) {
+    nftables::fuzz_elements(bytes);
+}
+
 /// The output of `nft -j list table`.
 pub fn nft(text: &str) {
     nftables::fuzz(text);

@@ -29,6 +29,7 @@ mod forward;
 mod generation;
 mod legacy;
 mod observe;
+mod observed_elements;
 mod options;
 mod rules;
 mod sets;
@@ -44,6 +45,12 @@ pub use options::{
 };
 pub use sets::{Element, SetId};
 pub use table::TABLE;
+
+/// Parses arbitrary bytes as elements of a set that the kernel lists.
+#[cfg(fuzzing)]
+pub fn fuzz_elements(payload: &[u8]) {
+    observed_elements::fuzz(payload);
+}
 
 /// Parses arbitrary text as output of `nft -j`.
 #[cfg(fuzzing)]

@@ -200,6 +200,7 @@ mod tests {
             "conntrack",
             "decode",
             "draining",
+            "elements",
             "gzip",
             "map",
             "marks",

@@ -377,20 +377,27 @@ async fn tables(program: &'static str) -> Result<Tables, NftError> {
 
 /// Reads one table; `None` if it does not exist.
 async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
-    let list = ["-j", "list", "table", family.as_str(), TABLE];
+    // `-t` leaves out the elements. nft before 1.1 reads them nevertheless (`evaluate_cache_list` in `src/cache.c`), and
+    // the first versions of 1.0 also print them in JSON; `parse` ignores them.
+    let list = ["-j", "-t", "list", "table", family.as_str(), TABLE];
     let output = run(program, &list, None).await?;
     if !output.status.success() {
         return Ok(None);
     }
-    // Megabytes of elements take a while; the agent's other work goes on.
-    let parsed = spawn_blocking(move || {
-        let text = String::from_utf8_lossy(&output.stdout);
-        ObservedTable::parse(&text)
-    });
-    // Output that is not JSON counts as a table that differs from every desired one.
-    Ok(Some(
-        parsed.await.ok().and_then(Result::ok).unwrap_or_default(),
-    ))
+    // Many elements take a while; the agent's other work goes on.
+    let observed = spawn_blocking(move || observe(&output.stdout, family));
+    // What cannot be read counts as a table that differs from every desired one.
+    Ok(Some(observed.await.ok().flatten().unwrap_or_default()))
+}
+
+/// Parses nft's listing of a table and reads the elements of its sets; `None` if a set was deleted meanwhile.
+fn observe(listing: &[u8], family: TableFamily) -> Option<ObservedTable> {
+    let mut table = ObservedTable::parse(&String::from_utf8_lossy(listing)).ok()?;
+    let read = table.read_elements(family);
+    if let Err(error) = &read {
+        tracing::debug!("nft: table {} {TABLE}: elements: {error}", family.as_str());
+    }
+    read.ok().map(|()| table)
 }
 
 async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {

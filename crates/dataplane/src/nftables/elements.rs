@@ -34,11 +34,11 @@ const NFPROTO_IPV6: u8 = 10;
 
 const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
 const NFTA_SET_ELEM_LIST_SET: u16 = 2;
-const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
+pub(super) const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
 const NFTA_LIST_ELEM: u16 = 1;
-const NFTA_SET_ELEM_KEY: u16 = 1;
-const NFTA_SET_ELEM_DATA: u16 = 2;
-const NFTA_DATA_VALUE: u16 = 1;
+pub(super) const NFTA_SET_ELEM_KEY: u16 = 1;
+pub(super) const NFTA_SET_ELEM_DATA: u16 = 2;
+pub(super) const NFTA_DATA_VALUE: u16 = 1;
 
 /// Returns the transactions that change `held` by `delta`, to be sent one after the other.
 pub(super) fn transactions(
@@ -85,6 +85,16 @@ fn push(
 }
 
 fn list(out: &mut Writer<'_>, set: SetName, family: TableFamily, elements: &[Element]) {
+    name_set(out, family, &set.to_string());
+    out.nested(NFTA_SET_ELEM_LIST_ELEMENTS, |out| {
+        for element in elements {
+            out.nested(NFTA_LIST_ELEM, |out| fill(out, element));
+        }
+    });
+}
+
+/// Begins a message about the elements of a set of our table.
+pub(super) fn name_set(out: &mut Writer<'_>, family: TableFamily, set: &str) {
     let family = match family {
         TableFamily::Ip => NFPROTO_IPV4,
         TableFamily::Ip6 => NFPROTO_IPV6,
@@ -93,17 +103,14 @@ fn list(out: &mut Writer<'_>, set: SetName, family: TableFamily, elements: &[Ele
     // `struct nfgenmsg`: family, version, resource id.
     out.bytes(&[family, 0, 0, 0]);
     out.text(NFTA_SET_ELEM_LIST_TABLE, TABLE);
-    out.text(NFTA_SET_ELEM_LIST_SET, &set.to_string());
-    out.nested(NFTA_SET_ELEM_LIST_ELEMENTS, |out| {
-        for element in elements {
-            out.nested(NFTA_LIST_ELEM, |out| fill(out, element));
-        }
-    });
+    out.text(NFTA_SET_ELEM_LIST_SET, set);
 }
 
-fn fill(out: &mut Writer<'_>, element: &Element) {
+pub(super) fn fill(out: &mut Writer<'_>, element: &Element) {
+    let mut key = Vec::new();
+    append_key(&mut key, element);
     out.nested(NFTA_SET_ELEM_KEY, |out| {
-        out.attribute(NFTA_DATA_VALUE, &key(element));
+        out.attribute(NFTA_DATA_VALUE, &key);
     });
     // A mark is in host byte order.
     if let Element::Mark(.., mark) = element {
@@ -113,26 +120,33 @@ fn fill(out: &mut Writer<'_>, element: &Element) {
     }
 }
 
-/// The key of an element: its fields in network byte order, each padded to four bytes.
-fn key(element: &Element) -> Vec<u8> {
-    let octets = |address: IpAddr| match address {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
-    };
+/// Appends the key of an element: its fields in network byte order, each padded to four bytes.
+pub(super) fn append_key(key: &mut Vec<u8>, element: &Element) {
     match *element {
         // Only the start of the range: single elements of intervals are not changed.
-        Element::Range(range) => octets(range.ip()),
-        Element::Address(ip) => octets(ip),
-        Element::Pair(ip) => octets(ip).repeat(2),
+        Element::Range(range) => append_address(key, range.ip()),
+        Element::Address(ip) => append_address(key, ip),
+        Element::Pair(ip) => {
+            append_address(key, ip);
+            append_address(key, ip);
+        }
         Element::Listener(ip, protocol, port) | Element::Mark(ip, protocol, port, _) => {
-            let protocol = [protocol_number(protocol), 0, 0, 0];
+            append_address(key, ip);
+            key.extend_from_slice(&[protocol_number(protocol), 0, 0, 0]);
             let [high, low] = port.to_be_bytes();
-            [octets(ip).as_slice(), &protocol, &[high, low, 0, 0]].concat()
+            key.extend_from_slice(&[high, low, 0, 0]);
         }
         Element::SourceRange(ip, protocol, port, range) => {
-            let listener = key(&Element::Listener(ip, protocol, port));
-            [listener, octets(range.network())].concat()
+            append_key(key, &Element::Listener(ip, protocol, port));
+            append_address(key, range.network());
         }
+    }
+}
+
+pub(super) fn append_address(key: &mut Vec<u8>, ip: IpAddr) {
+    match ip {
+        IpAddr::V4(ip) => key.extend_from_slice(&ip.octets()),
+        IpAddr::V6(ip) => key.extend_from_slice(&ip.octets()),
     }
 }
 

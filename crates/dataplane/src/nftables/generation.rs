@@ -1,7 +1,7 @@
 //! The generation number of the kernel's ruleset: each transaction of any program, in any table, increases it by one.
 //!
-//! If it is the same as after our last write, our tables are unchanged and need not be listed, which takes `nft` long
-//! with many Services. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`; the kernel counts in
+//! If it is the same as after our last write, our tables are unchanged and need not be read, which takes long with many
+//! Services. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`; the kernel counts in
 //! `nf_tables_commit` of `net/netfilter/nf_tables_api.c`.
 
 use netlink_pipeline::{AsyncConnection, Attributes, Batch, DecodeError, Error, Message, Request};

@@ -1,32 +1,38 @@
-//! Parses the output of `nft -j list table` and keeps what shows whether our table was changed.
+//! Parses the output of `nft -j -t list table`, which has no elements, and keeps what shows whether our table was changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{AddrParseError, IpAddr};
 
+use netlink_pipeline::{Connection, Error, NetlinkProtocol, Options};
 use serde_json::Value;
 
 use super::family::TableFamily;
+use super::observed_elements::{ElementBytes, loaded, read};
 use super::table::{Rule, Set, Table};
 
 /// One of our tables as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedTable {
-    /// By kind and name: `set vips`.
+    /// Sets and maps by name.
     sets: BTreeMap<String, ObservedSet>,
     /// `type hook priority policy` (or nothing) and the comments of the rules, by chain.
     chains: BTreeMap<String, (String, Vec<String>)>,
+    /// Whether it has a counter, quota, ...: we create none, so another program changed the table.
+    has_other_objects: bool,
 }
 
 /// A set or map as the kernel holds it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct ObservedSet {
+    /// As [`KeyType::kind`](super::sets::KeyType::kind).
+    kind: &'static str,
     /// As [`KeyType::types`](super::sets::KeyType::types).
     types: Option<String>,
     /// Without `dynamic`.
     flags: BTreeSet<String>,
     /// In seconds.
     timeout: Option<u64>,
-    elements: BTreeSet<String>,
+    /// Empty if the set has a timeout: rules add its elements.
+    elements: Vec<ElementBytes>,
 }
 
 impl ObservedSet {
@@ -34,34 +40,36 @@ impl ObservedSet {
     fn after(set: &Set, family: TableFamily) -> Self {
         let flags = set.key.flags().iter().copied();
         Self {
+            kind: set.key.kind(),
             types: set.key.types(family.addresses()),
             flags: flags.filter(is_compared).map(str::to_owned).collect(),
             timeout: set.key.timeout(),
-            elements: set.elements.iter().map(ToString::to_string).collect(),
+            elements: loaded(&set.elements, set.key.is_interval()),
         }
     }
 
-    fn parse(set: &Value) -> Self {
-        let timeout = set.get("timeout").and_then(Value::as_u64);
+    fn parse(kind: &'static str, set: &Value) -> Self {
         let flags = values(set, "flags").filter_map(Value::as_str);
-        // Rules add the elements of a set with a timeout.
-        let elements = values(set, "elem").filter(|_| timeout.is_none());
         Self {
+            kind,
             types: types(set),
             flags: flags.filter(is_compared).map(str::to_owned).collect(),
-            timeout,
-            elements: elements.map(element).collect(),
+            timeout: set.get("timeout").and_then(Value::as_u64),
+            elements: Vec::new(),
         }
+    }
+
+    fn is_interval(&self) -> bool {
+        self.flags.contains("interval")
     }
 }
 
 impl From<&Table> for ObservedTable {
     /// What nft lists after it has loaded the table.
     fn from(table: &Table) -> Self {
-        let sets = table.sets.iter().map(|set| {
-            let name = format!("{} {}", set.key.kind(), set.name);
-            (name, ObservedSet::after(set, table.family))
-        });
+        let after = |set: &Set| ObservedSet::after(set, table.family);
+        let sets = table.sets.iter();
+        let sets = sets.map(|set| (set.name.to_string(), after(set)));
         let chains = table.chains.iter().map(|chain| {
             let hook = chain
                 .hook
@@ -72,13 +80,14 @@ impl From<&Table> for ObservedTable {
         Self {
             sets: sets.collect(),
             chains: chains.collect(),
+            has_other_objects: false,
         }
     }
 }
 
 impl ObservedTable {
-    /// Parses nft's JSON (`libnftables-json(5)`). An unknown object makes the table differ from every desired one, so
-    /// that it is replaced.
+    /// Parses nft's JSON (`libnftables-json(5)`), and leaves the sets without elements. An unknown object makes the table
+    /// differ from every desired one, so that it is replaced.
     pub(super) fn parse(json: &str) -> Result<Self, serde_json::Error> {
         let root: Value = serde_json::from_str(json)?;
         let mut table = Self::default();
@@ -97,18 +106,25 @@ impl ObservedTable {
             } else if let Some(rule) = object.get("rule") {
                 table.read_rule(rule);
             } else if object.get("table").is_none() && object.get("metainfo").is_none() {
-                // A counter, quota, ...: we create none, so another program changed the table.
-                table
-                    .sets
-                    .insert(object.to_string(), ObservedSet::default());
+                table.has_other_objects = true;
             }
         }
         Ok(table)
     }
 
-    fn read_set(&mut self, kind: &str, set: &Value) {
-        let name = format!("{kind} {}", text(set, "name"));
-        self.sets.insert(name, ObservedSet::parse(set));
+    /// Reads the elements of the sets over netlink, in the current network namespace.
+    pub(super) fn read_elements(&mut self, family: TableFamily) -> Result<(), Error> {
+        let mut connection = Connection::open(NetlinkProtocol::NETFILTER, &Options::default())?;
+        let sets = self.sets.iter_mut();
+        for (name, set) in sets.filter(|(_, set)| set.timeout.is_none()) {
+            set.elements = read(&mut connection, family, name, set.is_interval())?;
+        }
+        Ok(())
+    }
+
+    fn read_set(&mut self, kind: &'static str, set: &Value) {
+        self.sets
+            .insert(text(set, "name"), ObservedSet::parse(kind, set));
     }
 
     fn read_chain(&mut self, chain: &Value) {
@@ -164,31 +180,4 @@ fn types(set: &Value) -> Option<String> {
 
 fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {
     format!("{kind} {hook} {priority} {policy}")
-}
-
-/// A set element in the notation of [`super::sets::Element`].
-fn element(value: &Value) -> String {
-    // An element of a map: its key and a mark.
-    if let Some([key, mark]) = value.as_array().map(Vec::as_slice) {
-        let mark = mark.as_u64().map(|mark| format!("{mark:#010x}"));
-        return format!("{} : {}", element(key), mark.unwrap_or_default());
-    }
-    if let Some(text) = value.as_str() {
-        // Parses and prints an address, so that both sides have the same notation.
-        return text
-            .parse::<IpAddr>()
-            .map_or_else(|_: AddrParseError| text.to_owned(), |ip| ip.to_string());
-    }
-    if let Some(prefix) = value.get("prefix") {
-        let length = prefix
-            .get("len")
-            .and_then(Value::as_u64)
-            .unwrap_or_default();
-        return format!("{}/{length}", text(prefix, "addr"));
-    }
-    if let Some(parts) = value.get("concat").and_then(Value::as_array) {
-        let parts: Vec<_> = parts.iter().map(element).collect();
-        return parts.join(" . ");
-    }
-    value.to_string()
 }

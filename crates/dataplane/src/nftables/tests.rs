@@ -144,13 +144,16 @@ fn only_additions_must_precede_the_virtual_servers() {
     assert!(!large.lacks_any_of(&small));
 }
 
-/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading the tables of [`full`], when
-/// rules have added an element to `same-link`.
+/// `nft -j -t list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading the tables of [`full`].
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
+/// The table of [`full`] before its elements are read.
 fn listed() -> Option<ObservedTable> {
-    let table = full().table(TableFamily::Ip);
-    table.as_ref().map(ObservedTable::from)
+    let mut table = full().table(TableFamily::Ip)?;
+    for set in &mut table.sets {
+        set.elements.clear();
+    }
+    Some(ObservedTable::from(&table))
 }
 
 #[test]
@@ -165,10 +168,6 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
     for (from, to) in [
         ("\"prio\": 150", "\"prio\": 151"),
         ("\"policy\": \"accept\"", "\"policy\": \"drop\""),
-        ("\"10.244.1.2\"", "\"10.244.1.9\""),
-        ("\"len\": 12", "\"len\": 13"),
-        ("\"tcp\", 80", "\"tcp\", 81"),
-        ("4096", "4097"),
         ("source-ranges-24", "source-ranges-25"),
         ("{\"map\":", "{\"set\":"),
         ("a Service range [", "a Service range [0"),
@@ -186,11 +185,44 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
         ),
         ("\"timeout\": 60", "\"timeout\": 61"),
         (", \"timeout\": 60", ""),
+        ("{\"table\":", "{\"counter\":"),
     ] {
         assert!(LISTED.contains(from), "{from}");
         let held = ObservedTable::parse(&LISTED.replace(from, to)).unwrap();
         assert_ne!(Some(held), target, "{from} -> {to}");
     }
+}
+
+#[test]
+fn pain_44_an_element_more_less_or_with_another_value_makes_the_table_differ() {
+    let observed = |tables: DesiredTables| {
+        let table = tables.table(TableFamily::Ip);
+        table.as_ref().map(ObservedTable::from)
+    };
+    let range = |text: &str| Element::Range(parse_range(text).unwrap());
+    let ip: IpAddr = "192.0.2.1".parse().unwrap();
+    for (set, element) in [
+        (SetId::Cidrs, range("192.0.2.0/24")),
+        (SetId::Vips, Element::Address(ip)),
+        (SetId::Hairpin, Element::Pair(ip)),
+        (SetId::Silent, listener("192.0.2.1")),
+        (SetId::Inside, range("192.0.2.1/32")),
+        (
+            SetId::SourceRanges,
+            source_range("192.0.2.1", "198.51.100.0/24"),
+        ),
+        (SetId::Marks, mark("192.0.2.1", 1)),
+    ] {
+        let more = full().with(set, [element]);
+        assert_ne!(observed(more.clone()), observed(full()), "{element:?}");
+        let mut less = more;
+        less.remove(set, &element);
+        assert_eq!(observed(less), observed(full()), "{element:?}");
+    }
+    let mut other = full();
+    other.remove(SetId::Marks, &mark("203.0.113.7", 0x1000));
+    let other = other.with(SetId::Marks, [mark("203.0.113.7", 0x1001)]);
+    assert_ne!(observed(other), observed(full()));
 }
 
 /// nft 1.1 lists the expressions of `typeof` and the flag `dynamic`, and a single flag without an array.
