@@ -223,6 +223,94 @@ async fn a_restart_finds_elements_of_every_set_and_writes_nothing() {
 }
 
 #[tokio::test]
+async fn pain_44_a_foreign_change_of_elements_is_found_and_repaired_in_every_kind_of_set() {
+    write(&full()).await;
+    for (set, added, removed) in [
+        ("ip vips", "198.51.100.5", "203.0.113.7"),
+        ("ip6 own", "2001:db8:5::5", "fd00:10:96::53"),
+        ("arp vips", "198.51.100.5", "203.0.113.7"),
+        (
+            "ip hairpin",
+            "10.0.0.5 . 10.0.0.5",
+            "10.244.1.2 . 10.244.1.2",
+        ),
+        ("ip silent", "10.96.0.8 . tcp . 80", "10.96.0.9 . tcp . 80"),
+        (
+            "ip6 masqueraded",
+            "fd00::8 . udp . 53",
+            "fd00::9 . udp . 53",
+        ),
+        ("ip cidrs", "172.16.0.0/12", "10.96.0.0/12"),
+        ("arp cidrs", "172.16.0.0/12", "10.96.0.0/12"),
+        ("ip6 cidrs", "fd01::/16", "fd00:10:96::/112"),
+        ("ip inside", "11.0.0.0/8", "192.0.2.1"),
+        ("ip6 inside", "::2", "::1"),
+        (
+            "ip source-ranges-16",
+            "203.0.113.7 . tcp . 80 . 10.2.0.0",
+            "203.0.113.7 . tcp . 80 . 10.1.0.0",
+        ),
+        (
+            "ip6 source-ranges-128",
+            "2001:db8::7 . tcp . 80 . 2001:db8::2",
+            "2001:db8::7 . tcp . 80 . 2001:db8::1",
+        ),
+        (
+            "ip marks",
+            "203.0.113.9 . tcp . 80 : 1",
+            "203.0.113.7 . tcp . 80 : 1",
+        ),
+        (
+            "ip6 marks",
+            "2001:db8::8 . tcp . 80 : 1",
+            "2001:db8::7 . tcp . 80 : 0x1000",
+        ),
+    ] {
+        let (family, set) = set.split_once(' ').unwrap();
+        for (verb, element) in [("add", added), ("delete", removed)] {
+            let change = format!("{verb} element {family} ipvs-topo {set} {{ {element} }}");
+            nft(&[&change]);
+            assert_eq!(restart(&full()).await, TablesChange::Written, "{change}");
+        }
+    }
+    assert_eq!(restart(&full()).await, TablesChange::Same);
+}
+
+#[tokio::test]
+async fn pain_44_a_mark_with_a_foreign_value_is_found() {
+    write(&full()).await;
+    for (verb, mark) in [("delete", 1), ("add", 2)] {
+        let element = format!("{{ 203.0.113.7 . tcp . 80 : {mark} }}");
+        nft(&[verb, "element", "ip", "ipvs-topo", "marks", &element]);
+    }
+    assert_eq!(restart(&full()).await, TablesChange::Written);
+}
+
+#[tokio::test]
+async fn a_restart_finds_ranges_that_touch_and_the_first_and_the_last_of_a_family() {
+    let tables = full().with(
+        SetId::Inside,
+        [
+            "0.0.0.0/8",
+            "172.16.0.0/13",
+            "172.24.0.0/13",
+            "224.0.0.0/3",
+            "::2/127",
+            "fe00::/8",
+            "ff00::/8",
+        ]
+        .map(range),
+    );
+    write(&tables).await;
+    assert_eq!(restart(&tables).await, TablesChange::Same);
+    for (family, range) in [("ip", "172.24.0.0/13"), ("ip6", "ff00::/8")] {
+        let element = format!("{{ {range} }}");
+        nft(&["delete", "element", family, "ipvs-topo", "inside", &element]);
+        assert_eq!(restart(&tables).await, TablesChange::Written, "{range}");
+    }
+}
+
+#[tokio::test]
 async fn single_elements_of_every_set_are_added_and_removed() {
     let mut nft = write(&full()).await;
     for case in cases() {
