@@ -77,7 +77,7 @@ pub trait Host {
     async fn poll_tables(&mut self) -> Option<Result<(), NftError>>;
 
     /// Whether something in `desired` is not in the tables yet.
-    fn tables_lack(&self, desired: &DesiredTables) -> bool;
+    fn tables_lack(&mut self, desired: &DesiredTables) -> bool;
 
     /// Whether the tables are known to have all these elements.
     fn tables_hold(&self, elements: &[SetElement]) -> bool;
@@ -330,7 +330,7 @@ impl Host for Machine {
         self.nft.poll_job(&self.crash_point).await
     }
 
-    fn tables_lack(&self, desired: &DesiredTables) -> bool {
+    fn tables_lack(&mut self, desired: &DesiredTables) -> bool {
         self.nft.lacks(desired)
     }
 

@@ -118,7 +118,7 @@ enum Held {
     Unknown,
     /// What was read from the kernel.
     Seen(Tables),
-    /// What we wrote.
+    /// What we wrote, or read and found as desired.
     Made(DesiredTables),
 }
 
@@ -227,11 +227,18 @@ impl Nft {
     }
 
     /// Whether something in `desired` is, or may be, missing from the kernel.
-    pub fn lacks(&self, desired: &DesiredTables) -> bool {
+    pub fn lacks(&mut self, desired: &DesiredTables) -> bool {
+        self.adopt(desired);
         match &self.held {
-            Held::Unknown => true,
-            Held::Seen(seen) => !is_as_desired(seen, desired),
+            Held::Unknown | Held::Seen(_) => true,
             Held::Made(held) => held.lacks_any_of(desired),
+        }
+    }
+
+    /// If the kernel was read and has what is desired, that is known from now on and not compared again.
+    fn adopt(&mut self, desired: &DesiredTables) {
+        if matches!(&self.held, Held::Seen(seen) if is_as_desired(seen, desired)) {
+            self.held = Held::Made(desired.clone());
         }
     }
 
@@ -259,13 +266,12 @@ impl Nft {
                 Some(ended) => ended?,
             }
         }
+        self.adopt(desired);
         let transaction = match &self.held {
             Held::Made(held) => diff(held, desired),
-            Held::Seen(seen) if is_as_desired(seen, desired) => None,
             Held::Seen(_) | Held::Unknown => Some(replace(desired)),
         };
         let Some(transaction) = transaction else {
-            self.held = Held::Made(desired.clone());
             return Ok(TablesChange::Same);
         };
         let (_, before) = self.forget();

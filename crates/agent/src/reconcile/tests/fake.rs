@@ -518,7 +518,7 @@ impl Host for Shared {
         left.is_none().then_some(ended)
     }
 
-    fn tables_lack(&self, desired: &DesiredTables) -> bool {
+    fn tables_lack(&mut self, desired: &DesiredTables) -> bool {
         self.0.borrow().tables.lacks_any_of(desired)
     }
 
