@@ -16,18 +16,20 @@
 //!
 //! `nft -f -` gets one transaction, and only if the kernel's tables differ from the desired ones. When a pod of this
 //! node or a node port is added or removed, single elements of sets change; they are sent over netlink, without a
-//! process. Tables of other programs are never changed.
+//! process. So are the elements of new tables. Tables of other programs are never changed.
 
 mod apply;
 mod delta;
 mod desired;
 mod diff;
 mod elements;
+mod error;
 mod family;
 mod foreign;
 mod forward;
 mod generation;
 mod legacy;
+mod load;
 mod observe;
 mod observed_elements;
 mod options;
@@ -35,9 +37,10 @@ mod rules;
 mod sets;
 mod table;
 
-pub use apply::{Nft, NftError, TablesChange};
+pub use apply::{Nft, TablesChange};
 pub use delta::{ElementDelta, SetElement};
 pub use desired::DesiredTables;
+pub use error::NftError;
 pub use family::TableFamily;
 pub use forward::watch_forwarding;
 pub use options::{

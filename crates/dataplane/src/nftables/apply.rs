@@ -2,13 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::process::Output;
 use std::task::Poll;
 use std::time::Duration;
-use std::{fmt, io, mem};
+use std::{fmt, mem};
 
 use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
-use subprocess::{ChildError, Input, Program};
+use subprocess::ChildError;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -16,9 +15,11 @@ use super::delta::{ElementDelta, SetElement};
 use super::desired::DesiredTables;
 use super::diff::{diff, replace};
 use super::elements::transactions;
+use super::error::NftError;
 use super::family::TableFamily;
 use super::foreign::foreign;
 use super::generation::Generation;
+use super::load::{Load, run};
 use super::observe::ObservedTable;
 use super::table::TABLE;
 use crate::crash_point::CrashPoint;
@@ -29,30 +30,6 @@ const NFT: &str = "nft";
 /// How long a pass waits for a table that must be in place before its virtual servers. After a process took longer, no
 /// pass waits until a process has finished in time again.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// Why the tables are not in place. Virtual servers work without them.
-#[derive(Debug, thiserror::Error)]
-pub enum NftError {
-    /// The program is not in the `PATH`.
-    #[error(
-        "nft: not found: Service addresses are not guarded (unknown ports reach the host, a pod cannot call \
-         its own Service, ARP requests for Service addresses are answered); install the nftables package"
-    )]
-    Missing,
-    /// The program returned no result: it could not be run, hung, wrote too much or was killed.
-    #[error(
-        "nft: {0}: Service addresses may be unguarded until it works; run `nft list ruleset` on the node"
-    )]
-    NotRun(#[source] ChildError),
-    /// The kernel or nft refused the transaction.
-    #[error(
-        "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
-    )]
-    Refused(String),
-    /// The kernel refused a change of set elements.
-    #[error("table {TABLE}: elements of a set: {0}")]
-    Elements(#[from] netlink_pipeline::Error),
-}
 
 /// Our tables as far as they are known, and the means to change them.
 #[derive(Debug)]
@@ -87,13 +64,14 @@ enum Job {
         began: Option<Generation>,
         tables: Running<Tables>,
     },
-    /// Sends a transaction.
+    /// Writes tables.
     Load {
         /// Contents of the tables if it succeeds.
         desired: DesiredTables,
         /// The ruleset generation before it.
         before: Option<Generation>,
-        loaded: Running<()>,
+        /// Its end is the number of transactions.
+        loaded: Running<usize>,
     },
 }
 
@@ -187,14 +165,14 @@ impl Nft {
                 Job::Load {
                     desired, before, ..
                 },
-                Ended::Load(Ok(())),
+                Ended::Load(Ok(transactions)),
             ) => {
                 self.held = Held::Made(desired);
-                self.generation = before.map(Generation::next);
-                crash_point.record_writes(1);
+                self.generation = before.map(|before| before.after(transactions));
+                crash_point.record_writes(transactions);
                 Ok(())
             }
-            (_, Ended::Load(loaded)) => loaded,
+            (_, Ended::Load(loaded)) => loaded.map(drop),
             (Job::Load { .. }, Ended::Read(seen)) => seen.map(drop),
         })
     }
@@ -267,18 +245,21 @@ impl Nft {
             }
         }
         self.adopt(desired);
-        let transaction = match &self.held {
-            Held::Made(held) => diff(held, desired),
-            Held::Seen(_) | Held::Unknown => Some(replace(desired)),
+        let load = match &self.held {
+            Held::Made(held) => diff(held, desired).map(|change| Load::whole(&change)),
+            Held::Seen(tables) if tables.iter().all(Option::is_none) => {
+                Some(Load::new_tables(desired))
+            }
+            Held::Seen(_) | Held::Unknown => Some(Load::whole(&replace(desired))),
         };
-        let Some(transaction) = transaction else {
+        let Some(load) = load else {
             return Ok(TablesChange::Same);
         };
         let (_, before) = self.forget();
         self.job = Some(Job::Load {
             desired: desired.clone(),
             before,
-            loaded: Box::pin(load(self.program, transaction.to_string())),
+            loaded: Box::pin(load.run(self.program)),
         });
         match self.wait_job(crash_point).await {
             None => Ok(TablesChange::Pending),
@@ -337,7 +318,7 @@ impl Nft {
 /// How an `nft` process ended.
 enum Ended {
     Read(Result<Tables, NftError>),
-    Load(Result<(), NftError>),
+    Load(Result<usize, NftError>),
 }
 
 impl Ended {
@@ -361,15 +342,6 @@ async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T
         };
     }
     timeout(limit, running).await.ok()
-}
-
-/// Sends one transaction.
-async fn load(program: &'static str, script: String) -> Result<(), NftError> {
-    let output = run(program, &["-f", "-"], Some(&script)).await?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(NftError::Refused(first_lines(&output.stderr)))
 }
 
 /// Lists our tables in the kernel.
@@ -406,36 +378,8 @@ fn observe(listing: &[u8], family: TableFamily) -> Option<ObservedTable> {
     read.ok().map(|()| table)
 }
 
-async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {
-    let input = input.map_or(Input::None, Input::Text);
-    let program = Program {
-        input,
-        ..Program::new(program, arguments)
-    };
-    Ok(subprocess::run(&program).await?)
-}
-
 fn is_as_desired(seen: &[Option<ObservedTable>], desired: &DesiredTables) -> bool {
     let mut families = TableFamily::ALL.into_iter().zip(seen);
     families
         .all(|(family, table)| *table == desired.table(family).as_ref().map(ObservedTable::from))
-}
-
-impl From<ChildError> for NftError {
-    fn from(error: ChildError) -> Self {
-        match error {
-            ChildError::NotRun(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
-            error => Self::NotRun(error),
-        }
-    }
-}
-
-fn first_lines(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    text.lines()
-        .take(2)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .trim()
-        .to_owned()
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use topology_core::model::Family;
 
+use super::delta::SetElement;
 use super::family::TableFamily;
 use super::options::{ArpRequests, RuleOptions};
 use super::rules::chains;
@@ -104,6 +105,17 @@ impl DesiredTables {
             Family::V6 => elements.next_back(),
         };
         std::iter::from_fn(next).take_while(move |element| element.family() == family)
+    }
+
+    /// The elements that can be changed one by one, of the tables that are needed.
+    pub(super) fn single_elements(&self) -> Vec<SetElement> {
+        let sets = self.sets.iter();
+        let single = sets.filter(|(set, _)| !set.id().row().key.is_interval());
+        let elements =
+            single.flat_map(|(set, elements)| elements.iter().map(|one| (set.id(), *one)));
+        elements
+            .filter(|(_, element)| self.has_table(element.family()))
+            .collect()
     }
 
     /// Whether `desired` has a rule or element that `self` lacks, so that it must be written before the virtual servers.

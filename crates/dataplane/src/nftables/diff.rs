@@ -4,7 +4,7 @@ use super::desired::DesiredTables;
 use super::family::TableFamily;
 use super::rules::source_ranges;
 use super::sets::{Element, SetName};
-use super::table::{Operation, Transaction};
+use super::table::{Operation, Table, Transaction};
 
 /// The transaction from `held` to `desired`; `None` if they are equal, and no process is started.
 pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Transaction> {
@@ -21,8 +21,24 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
 
 /// Replaces all tables by `desired`, and removes those that it does not need.
 pub(super) fn replace(desired: &DesiredTables) -> Transaction {
+    replace_by(|family| desired.table(family))
+}
+
+/// Defines new tables without the elements that can be added one by one.
+pub(super) fn define(desired: &DesiredTables) -> Transaction {
+    replace_by(|family| {
+        let mut table = desired.table(family)?;
+        let sets = table.sets.iter_mut();
+        for set in sets.filter(|set| !set.key.is_interval()) {
+            set.elements.clear();
+        }
+        Some(table)
+    })
+}
+
+fn replace_by(table: impl Fn(TableFamily) -> Option<Table>) -> Transaction {
     let family = |family| {
-        let define = desired.table(family).map(Operation::DefineTable);
+        let define = table(family).map(Operation::DefineTable);
         std::iter::once(Operation::DeleteTable(family)).chain(define)
     };
     Transaction(TableFamily::ALL.into_iter().flat_map(family).collect())

@@ -36,6 +36,11 @@ impl Generation {
         Self(self.0.wrapping_add(1).max(1))
     }
 
+    /// The generation after a number of transactions.
+    pub(super) fn after(self, transactions: usize) -> Self {
+        (0..transactions).fold(self, |generation, _| generation.next())
+    }
+
     fn parse(payload: &[u8]) -> Result<Option<Self>, DecodeError> {
         let attributes = payload.get(ANY_FAMILY.len()..).unwrap_or_default();
         for attribute in Attributes::new(attributes) {

@@ -66,6 +66,10 @@ impl SetName {
         self.length.is_some()
     }
 
+    pub(super) const fn id(self) -> SetId {
+        self.set
+    }
+
     /// The prefix length of its source ranges.
     pub(super) const fn length(self) -> Option<u8> {
         self.length

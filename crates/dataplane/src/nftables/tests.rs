@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use topology_core::model::{Protocol, parse_range};
 
-use super::diff::diff;
+use super::diff::{define, diff};
 use super::elements::transactions;
 use super::observe::ObservedTable;
 use super::*;
@@ -73,6 +73,31 @@ fn full() -> DesiredTables {
             SetId::Marks,
             [mark(vip, 0x1000), mark("203.0.113.9", 0x8000_0001)],
         )
+}
+
+#[test]
+fn new_tables_have_their_ranges_at_once_and_get_all_other_elements() {
+    let tables = full();
+    let text = define(&tables).to_string();
+    assert!(text.contains("elements = { 10.96.0.0/12 }"), "{text}");
+    assert!(text.contains("@source-ranges-24 return"), "{text}");
+    let elements = tables.single_elements();
+    for (set, element) in &elements {
+        assert!(!text.contains(&element.to_string()), "{set} {element}");
+    }
+    let ranges = ["10.96.0.0/12", "10.244.0.0/16", "192.168.1.1/32"];
+    let ranges = ranges.map(|range| Element::Range(parse_range(range).unwrap()));
+    let intervals = DesiredTables::default()
+        .with(SetId::Cidrs, [ranges[0]])
+        .with(SetId::Inside, [ranges[1], ranges[2]]);
+    let all = elements.into_iter();
+    let all = all.fold(intervals, |tables, (set, element)| {
+        tables.with(set, [element])
+    });
+    assert_eq!(all, tables);
+
+    let v4_alone = desired(&["10.96.0.0/12"], &[], &[], &["fd00::1"]);
+    assert_eq!(v4_alone.single_elements(), [], "there is no table for it");
 }
 
 /// The text that nft gets.

@@ -222,6 +222,23 @@ async fn a_restart_finds_elements_of_every_set_and_writes_nothing() {
     );
 }
 
+/// They do not fit into one transaction.
+#[tokio::test]
+async fn new_tables_get_all_their_elements_and_the_next_start_writes_nothing() {
+    let nth = |nth: u32| Element::Pair(std::net::Ipv4Addr::from_bits(0x0af4_0000 + nth).into());
+    let tables = full().with(SetId::Hairpin, (0..3_000).map(nth));
+    assert_eq!(restart(&tables).await, TablesChange::Written);
+    for case in cases() {
+        assert!(!is_listed(&case), "{} {}", case.set, case.text);
+    }
+    assert_eq!(restart(&tables).await, TablesChange::Same);
+
+    // A process that was killed after the first transaction.
+    nft(&["flush", "set", "ip", "ipvs-topo", "hairpin"]);
+    assert_eq!(restart(&tables).await, TablesChange::Written);
+    assert_eq!(restart(&tables).await, TablesChange::Same);
+}
+
 #[tokio::test]
 async fn pain_44_a_foreign_change_of_elements_is_found_and_repaired_in_every_kind_of_set() {
     write(&full()).await;
