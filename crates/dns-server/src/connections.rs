@@ -1,20 +1,18 @@
 //! Accepts TCP connections: a limited number, each for a limited time without a request.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use hickory_proto::op::SerialMessage;
-use hickory_server::net::DnsStreamHandle as _;
-use hickory_server::net::runtime::iocompat::AsyncIoTokioAsStd;
-use hickory_server::net::tcp::TcpStream as MessageStream;
+use futures_util::{StreamExt as _, stream};
 use hickory_server::net::xfer::Protocol;
-use hickory_server::server::TimeoutStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::client_limit::ClientLimit;
 use crate::handler::Handler;
+use crate::tcp_message::{receive, send};
 
 /// How many connections may be open. Further ones are closed at once.
 const MOST_CONNECTIONS: usize = 256;
@@ -25,8 +23,11 @@ const MOST_CONNECTIONS_OF_CLIENT: usize = 32;
 /// How long a connection stays open without a complete request.
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
-/// How many replies of a connection may wait to be sent.
-const WAITING_REPLIES: usize = 32;
+/// How long a client may take to receive a reply.
+const REPLY_TIME: Duration = Duration::from_secs(10);
+
+/// How many requests of a connection are answered at a time. Further ones are not read yet.
+const MOST_REQUESTS: usize = 32;
 
 /// How long to wait if no connection can be accepted, such as without a free file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -65,20 +66,116 @@ pub(crate) async fn accept(listener: TcpListener, handler: Handler, limit: Clien
     }
 }
 
-/// Answers the requests of one connection, one after the other.
+/// Answers the requests of one connection, each as soon as its answer is known (RFC 7766, 6.2.1.1). A client that closes
+/// its side gets the replies that are missing.
 async fn serve(stream: TcpStream, client: SocketAddr, handler: &Handler) {
-    let stream = AsyncIoTokioAsStd(stream);
-    let (stream, mut replies) =
-        MessageStream::from_stream_with_buffer_size(stream, client, WAITING_REPLIES);
-    let mut messages = TimeoutStream::new(stream, IDLE_TIME);
-    while let Some(Ok(message)) = messages.next().await {
-        let (bytes, _) = message.into_parts();
-        let Some(reply) = handler.respond(bytes, client, Protocol::Tcp).await else {
+    // Otherwise a reply waits until the client acknowledges the one before it.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("{client}: {error}");
+    }
+    let (reader, mut writer) = stream.into_split();
+    let requests = stream::unfold(reader, |mut reader| async move {
+        let request = timeout(IDLE_TIME, receive(&mut reader)).await.ok()?;
+        Some((request.ok()?, reader))
+    });
+    let replies = requests.map(|request| handler.respond(request, client, Protocol::Tcp));
+    let mut replies = pin!(replies.buffer_unordered(MOST_REQUESTS));
+    while let Some(reply) = replies.next().await {
+        let Some(reply) = reply else {
             continue;
         };
-        if let Err(error) = replies.send(SerialMessage::new(reply, client)) {
-            handler.metrics.reply_unsent();
-            tracing::debug!("{client}: the reply cannot be sent: {error}");
+        match timeout(REPLY_TIME, send(&mut writer, &reply)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::debug!("{client}: the reply cannot be sent: {error}");
+                return;
+            }
+            Err(_elapsed) => {
+                handler.metrics.reply_unsent();
+                tracing::debug!("{client}: does not receive its replies");
+                return;
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dns::ResponderOptions;
+    use hickory_proto::op::{Message, Query, ResponseCode};
+    use hickory_proto::rr::{Name, RecordType};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// A server that has not read the cluster, so that it answers for a name of the cluster with SERVFAIL.
+    async fn start(upstream: SocketAddr) -> SocketAddr {
+        let options = ResponderOptions {
+            domain: Name::from_ascii("cluster.local.").unwrap(),
+            ttl: 5,
+            node: "n1".into(),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let handler = Handler::new(options, vec![upstream]);
+        tokio::spawn(accept(listener, handler, limit()));
+        address
+    }
+
+    fn question(id: u16, name: &str) -> Vec<u8> {
+        let mut message = Message::query();
+        message.metadata.id = id;
+        let name = Name::from_ascii(name).unwrap();
+        message.add_query(Query::query(name, RecordType::A));
+        message.to_vec().unwrap()
+    }
+
+    fn on_one_thread(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(test);
+    }
+
+    #[test]
+    fn a_question_that_waits_does_not_delay_the_next_and_is_answered_after_the_client_has_closed() {
+        on_one_thread(async {
+            // It accepts no connection, so a question waits until it fails.
+            let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let server = start(silent.local_addr().unwrap()).await;
+            let mut stream = TcpStream::connect(server).await.unwrap();
+            for (id, name) in [(1, "www.example.com."), (2, "web.shop.svc.cluster.local.")] {
+                send(&mut stream, &question(id, name)).await.unwrap();
+            }
+            stream.shutdown().await.unwrap();
+            for id in [2, 1] {
+                let reply = receive(&mut stream).await.unwrap();
+                let reply = Message::from_vec(&reply).unwrap();
+                assert_eq!(reply.metadata.id, id);
+                assert_eq!(reply.metadata.response_code, ResponseCode::ServFail);
+            }
+            assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn more_requests_than_are_answered_at_a_time_are_all_answered() {
+        on_one_thread(async {
+            let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let server = start(silent.local_addr().unwrap()).await;
+            let mut stream = TcpStream::connect(server).await.unwrap();
+            let count = u16::try_from(MOST_REQUESTS).unwrap() * 3;
+            for id in 0..count {
+                let question = question(id, "web.shop.svc.cluster.local.");
+                send(&mut stream, &question).await.unwrap();
+            }
+            let mut answered = std::collections::BTreeSet::new();
+            for _ in 0..count {
+                let reply = receive(&mut stream).await.unwrap();
+                answered.insert(Message::from_vec(&reply).unwrap().metadata.id);
+            }
+            assert!(answered.into_iter().eq(0..count));
+        });
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hickory_proto::op::{Edns, Message, MessageType, Query, ResponseCode};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
@@ -14,6 +13,7 @@ use crate::client_limit::{ClientLimit, LimitReached};
 use crate::exchange::{AnswerSource, DnsTransport, UpstreamFailure};
 use crate::metrics::DnsMetrics;
 use crate::reply::MOST_UDP_BYTES;
+use crate::tcp_message::{receive, send};
 
 /// How long an upstream server may take.
 const UPSTREAM_TIMEOUT: Duration = Duration::from_secs(2);
@@ -187,14 +187,9 @@ async fn over_udp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Opt
 
 async fn over_tcp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Option<Message> {
     let mut stream = TcpStream::connect(upstream).await.ok()?;
-    let length = u16::try_from(bytes.len()).ok()?;
-    let mut sent = length.to_be_bytes().to_vec();
-    sent.extend_from_slice(bytes);
-    stream.write_all(&sent).await.ok()?;
-    let length = stream.read_u16().await.ok()?;
-    let mut buffer = vec![0; usize::from(length)];
-    stream.read_exact(&mut buffer).await.ok()?;
-    answer_to(question, &buffer)
+    send(&mut stream, bytes).await.ok()?;
+    let answer = receive(&mut stream).await.ok()?;
+    answer_to(question, &answer)
 }
 
 /// The message, if it answers the question. A server that does not know EDNS may answer FORMERR without the question.

@@ -24,6 +24,7 @@ mod http_status;
 mod metrics;
 mod reply;
 mod serve;
+mod tcp_message;
 
 pub use dns::ResponderOptions;
 pub use handler::Handler;

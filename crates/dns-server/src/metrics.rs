@@ -160,7 +160,7 @@ impl DnsMetrics {
         );
         registry.register(
             "ipvs_topo_dns_unsent_responses",
-            "Replies that were dropped, because too many waited to be sent",
+            "Replies that were dropped, because too many waited to be sent, or a TCP client did not receive them",
             self.unsent.clone(),
         );
         registry.register(
