@@ -66,6 +66,7 @@ fn server(kind: Kind, weights: Option<&str>) -> Handler {
         domain,
         ttl: 5,
         node,
+        endpoints: Vec::new(),
     };
     let server = Handler::new(options, Vec::new());
     let reports = Vec::new();

@@ -103,11 +103,22 @@ fn options(args: &DnsArgs, upstreams: Vec<SocketAddr>) -> NameServerOptions {
             domain: args.domain.clone(),
             ttl: args.ttl,
             node: args.node.as_str().into(),
+            endpoints: endpoints(args),
         },
         upstreams,
         metrics: args.metrics_bind_address,
         health: args.healthz_bind_address,
     }
+}
+
+/// The server as an endpoint of Services. No endpoint has a loopback address, or that of all interfaces.
+fn endpoints(args: &DnsArgs) -> Vec<SocketAddr> {
+    let addresses = args.endpoint_addresses().into_iter();
+    let usable = addresses.filter(|address| !address.is_unspecified() && !address.is_loopback());
+    let port = args.listen.port();
+    usable
+        .map(|address| SocketAddr::new(address, port))
+        .collect()
 }
 
 /// Completes at SIGTERM or SIGINT.

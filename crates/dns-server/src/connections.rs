@@ -114,6 +114,7 @@ mod tests {
             domain: Name::from_ascii("cluster.local.").unwrap(),
             ttl: 5,
             node: "n1".into(),
+            endpoints: Vec::new(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use hickory_proto::op::ResponseCode;
-use hickory_proto::rr::rdata::{CNAME, PTR, SOA, SRV, TXT};
+use hickory_proto::rr::rdata::{CNAME, NS, PTR, SOA, SRV, TXT};
 use hickory_proto::rr::{Name, RData, Record};
 
 use crate::cluster_name::below;
@@ -64,6 +64,10 @@ impl RecordBuilder {
         self.record(name, RData::CNAME(CNAME(target)))
     }
 
+    pub(crate) fn name_server(&self, name: &Name, server: Name) -> Record {
+        self.record(name, RData::NS(NS(server)))
+    }
+
     pub(crate) fn pointer(&self, name: &Name, target: Name) -> Record {
         self.record(name, RData::PTR(PTR(target)))
     }
@@ -79,11 +83,19 @@ impl RecordBuilder {
 
     /// The start of authority. The same TTL limits how long clients keep negative answers.
     pub(crate) fn soa(&self, serial: u32) -> Record {
-        let domain = &self.domain;
-        let name = |labels: &[&str]| below(labels, domain).unwrap_or_else(|| domain.clone());
-        let (server, mailbox) = (name(&["ns", "dns"]), name(&["hostmaster"]));
+        let (server, mailbox) = (self.server_name(), self.below(&["hostmaster"]));
         let data = SOA::new(server, mailbox, serial, REFRESH, RETRY, EXPIRE, self.ttl);
         self.record(&self.domain, RData::SOA(data))
+    }
+
+    /// The name of the server in the start of authority.
+    pub(crate) fn server_name(&self) -> Name {
+        self.below(&["ns", "dns"])
+    }
+
+    /// A name below the domain; the domain itself if it would be too long.
+    fn below(&self, labels: &[&str]) -> Name {
+        below(labels, &self.domain).unwrap_or_else(|| self.domain.clone())
     }
 
     fn record(&self, name: &Name, data: RData) -> Record {

@@ -12,8 +12,10 @@ use crate::port_name::PortName;
 pub(crate) enum ClusterName {
     /// The domain itself.
     Apex,
-    /// `svc`, `pod`, and the namespaces of pods: names without records that have names below them.
+    /// `svc`, `pod`, `dns`, and the namespaces of pods: names without records that have names below them.
     Branch,
+    /// `ns.dns`, the server in the start of authority.
+    NameServer,
     /// `dns-version`.
     Version,
     /// A namespace below `svc`.
@@ -61,7 +63,8 @@ impl ClusterName {
         match labels {
             [] => Self::Apex,
             ["dns-version"] => Self::Version,
-            ["svc" | "pod"] | [_, "pod"] => Self::Branch,
+            ["ns", "dns"] => Self::NameServer,
+            ["svc" | "pod" | "dns"] | [_, "pod"] => Self::Branch,
             [address, _, "pod"] => pod_address(address).map_or(Self::Nothing, Self::Pod),
             [namespace, "svc"] => Self::Namespace((*namespace).to_owned()),
             [service, namespace, "svc"] => Self::Service(ObjectName::new(*namespace, *service)),
@@ -181,6 +184,8 @@ mod tests {
             ("svc", ClusterName::Branch),
             ("pod", ClusterName::Branch),
             ("shop.pod", ClusterName::Branch),
+            ("dns", ClusterName::Branch),
+            ("ns.dns", ClusterName::NameServer),
             ("dns-version", ClusterName::Version),
             ("shop.svc", ClusterName::Namespace("shop".to_owned())),
             ("*.svc", ClusterName::Namespace("*".to_owned())),
@@ -233,6 +238,8 @@ mod tests {
                 "http._tcp.cart.shop.svc",
                 "a._http._tcp.cart.shop.svc",
                 "shop",
+                "x.dns",
+                "a.ns.dns",
                 "*",
             ]
             .map(|name| (name, ClusterName::Nothing)),

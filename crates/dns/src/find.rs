@@ -40,8 +40,12 @@ impl Responder {
             NameLookup::Records(records.into_iter().collect(), Vec::new())
         };
         Some(match meaning {
+            ClusterName::Apex if question.record_type == RecordType::NS => {
+                self.name_servers(snapshot, name)
+            }
             ClusterName::Apex => only(RecordType::SOA, self.records.soa(self.serial)),
             ClusterName::Branch => NameLookup::NO_RECORDS,
+            ClusterName::NameServer => self.name_server_addresses(snapshot, question),
             ClusterName::Version => only(RecordType::TXT, self.records.text(name, SCHEMA_VERSION)),
             ClusterName::Namespace(namespace) => {
                 NameLookup::branch(snapshot.has_services_in(&namespace))
@@ -256,7 +260,7 @@ impl Responder {
         Some(NameLookup::Records(records.collect(), Vec::new()))
     }
 
-    fn addresses_of(
+    pub(crate) fn addresses_of(
         &self,
         name: &Name,
         addresses: impl IntoIterator<Item = IpAddr>,
@@ -317,7 +321,7 @@ fn has_port(
 
 /// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
 /// the Service may hold it if no other is ready.
-fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
+pub(crate) fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
     service.publish_not_ready_addresses || endpoint.is_usable()
 }
 
@@ -344,7 +348,7 @@ fn hostnames<'s>(
 }
 
 /// The names of the published endpoints with an address: of each its hostname, or otherwise the address with dashes.
-fn published_hosts(
+pub(crate) fn published_hosts(
     service: &Service,
     slices: &[EndpointSlice],
     address: IpAddr,
@@ -380,7 +384,7 @@ fn alias(target: &str) -> NameLookup {
     })
 }
 
-fn family_of(record_type: RecordType) -> Option<Family> {
+pub(crate) fn family_of(record_type: RecordType) -> Option<Family> {
     match record_type {
         RecordType::A => Some(Family::V4),
         RecordType::AAAA => Some(Family::V6),

@@ -33,6 +33,7 @@ mod client_place;
 mod cluster_name;
 mod decisions;
 mod find;
+mod name_servers;
 mod placement_rule;
 mod port_name;
 mod responder;

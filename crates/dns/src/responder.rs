@@ -1,6 +1,6 @@
 //! Answers questions, and follows the changes of a snapshot.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use hickory_proto::op::ResponseCode;
@@ -29,6 +29,8 @@ pub struct ResponderOptions {
     pub ttl: u32,
     /// The Node of clients whose address says nothing: the one on which the server runs.
     pub node: Arc<str>,
+    /// The server as an endpoint of Services: each of its addresses, with its port.
+    pub endpoints: Vec<SocketAddr>,
 }
 
 /// Answers questions about one snapshot.
@@ -36,6 +38,7 @@ pub struct ResponderOptions {
 pub struct Responder {
     pub(crate) records: RecordBuilder,
     own_node: Arc<str>,
+    pub(crate) endpoints: Vec<SocketAddr>,
     pub(crate) addresses: AddressIndex,
     pub(crate) decisions: Decisions,
     pub(crate) turns: Turns,
@@ -94,10 +97,16 @@ impl NameLookup {
 
 impl Responder {
     pub fn new(options: ResponderOptions) -> Self {
-        let ResponderOptions { domain, ttl, node } = options;
+        let ResponderOptions {
+            domain,
+            ttl,
+            node,
+            endpoints,
+        } = options;
         Self {
             records: RecordBuilder { domain, ttl },
             own_node: node,
+            endpoints,
             addresses: AddressIndex::default(),
             decisions: Decisions::default(),
             turns: Turns::new(MOST_TURNS),

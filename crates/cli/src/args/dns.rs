@@ -62,14 +62,9 @@ pub struct DnsArgs {
     #[arg(long, value_name = "PATH")]
     pub agent_socket: Option<PathBuf>,
 
-    /// The addresses of this server in EndpointSlices, for --agent-socket: those of its pod. Their port
-    /// is that of --listen. Without them the address of --listen is meant.
-    #[arg(
-        long,
-        value_name = "IP,...",
-        value_delimiter = ',',
-        requires = "agent_socket"
-    )]
+    /// The addresses of this server in EndpointSlices: those of its pod. Their port is that of
+    /// --listen. Without them the address of --listen is meant.
+    #[arg(long, value_name = "IP,...", value_delimiter = ',')]
     pub endpoint: Vec<IpAddr>,
 
     #[command(flatten)]
@@ -78,6 +73,17 @@ pub struct DnsArgs {
     /// Format of log lines (to standard error).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+impl DnsArgs {
+    /// The addresses of this server in EndpointSlices.
+    pub fn endpoint_addresses(&self) -> Vec<IpAddr> {
+        if self.endpoint.is_empty() {
+            vec![self.listen.ip()]
+        } else {
+            self.endpoint.clone()
+        }
+    }
 }
 
 fn listen_address(text: &str) -> Result<SocketAddr, String> {

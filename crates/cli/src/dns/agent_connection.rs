@@ -39,10 +39,7 @@ impl AgentConnection {
         let Some(socket) = args.agent_socket.clone() else {
             return Ok(None);
         };
-        let mut addresses = args.endpoint.clone();
-        if addresses.is_empty() {
-            addresses.push(args.listen.ip());
-        }
+        let addresses = args.endpoint_addresses();
         if addresses.iter().any(IpAddr::is_unspecified) {
             return Err(Failure::input(
                 "--agent-socket needs the addresses that clients reach: write --endpoint with those of the pod, such as \

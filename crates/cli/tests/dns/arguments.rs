@@ -3,7 +3,10 @@
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use crate::program::cluster;
+use hickory_proto::rr::RecordType;
+
+use crate::client::{N1, answers, over_udp, query};
+use crate::program::{Program, cluster};
 
 /// The exit code and the errors.
 fn run(arguments: &[&str]) -> (Option<i32>, String) {
@@ -126,9 +129,8 @@ fn the_connection_to_the_agent_needs_its_socket_and_addresses() {
     let good = ["--cluster", path, "--node", "n1", "--listen", "0.0.0.0:0"];
     let socket = "/run/ipvs-topo/agent.sock";
     for (options, message) in [
-        (&["--endpoint", "10.244.1.10"][..], "--agent-socket <PATH>"),
         (
-            &["--agent-socket", socket],
+            &["--agent-socket", socket][..],
             "write --endpoint with those of the pod",
         ),
         (
@@ -140,6 +142,23 @@ fn the_connection_to_the_agent_needs_its_socket_and_addresses() {
         assert_eq!(code, Some(2), "{options:?}: {errors}");
         assert!(errors.contains(message), "{options:?}: {errors}");
     }
+}
+
+#[test]
+fn the_name_server_of_the_domain_has_the_addresses_of_endpoint() {
+    let question = query("cluster.local.", RecordType::NS);
+    let endpoint = ["--endpoint", "10.244.1.53,fd00:1::53"];
+    let program = Program::with(&[("10.244.1.10", "n1")], &endpoint);
+    let reply = over_udp(N1, program.address, &question);
+    assert_eq!(answers(&reply), ["ns.dns.cluster.local."]);
+    let addresses = reply.additionals.iter();
+    let addresses: Vec<String> = addresses.map(|record| record.data.to_string()).collect();
+    assert_eq!(addresses, ["10.244.1.53", "fd00:1::53"]);
+
+    // No endpoint has the loopback address of --listen.
+    let program = Program::with(&[("10.244.1.10", "n1")], &[]);
+    let reply = over_udp(N1, program.address, &question);
+    assert_eq!((answers(&reply).len(), reply.authorities.len()), (0, 1));
 }
 
 #[test]

@@ -61,6 +61,7 @@ static SERVER: LazyLock<Handler> = LazyLock::new(|| {
         domain: Name::from_ascii("cluster.local.").unwrap(),
         ttl: 5,
         node: "n1".into(),
+        endpoints: vec!["10.244.1.53:53".parse().unwrap()],
     };
     let server = Handler::new(options, Vec::new());
     let reports = Vec::new();

@@ -64,6 +64,9 @@ spec: {match: {key: topology.kubernetes.io/zone, values: [b]}, expiresAt: '2026-
 /// A client on the node `n1`.
 pub(crate) const CLIENT: &str = "10.244.1.200";
 
+/// The addresses and the port of the server.
+const SERVER: [&str; 2] = ["10.244.1.53:53", "[fd00:1::53]:53"];
+
 /// The time of the first question: 2026-11-20.
 pub(crate) const NOW: i64 = 1_795_132_800_000;
 
@@ -91,6 +94,7 @@ impl Dns {
                 domain: name("cluster.local."),
                 ttl: 5,
                 node: "n1".into(),
+                endpoints: SERVER.map(|address| address.parse().unwrap()).into(),
             }),
         };
         dns.update();

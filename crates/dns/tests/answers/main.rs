@@ -11,5 +11,6 @@ mod agree;
 mod changes;
 mod cluster_of;
 mod headless;
+mod name_servers;
 mod names;
 mod shares;

@@ -11,6 +11,7 @@ pub(crate) enum Difference {
     PortAddresses,
     PortWithoutUnderscore,
     NamesAbove,
+    NameServer,
     Namespaces,
     PortsOfPod,
     AliasOtherTypes,
@@ -32,7 +33,7 @@ pub(crate) struct Row {
 }
 
 /// The reviewed differences, in the order of the page.
-pub(crate) const ROWS: [Row; 15] = [
+pub(crate) const ROWS: [Row; 16] = [
     Row {
         difference: Difference::Terminating,
         question: "endpoints that terminate and still serve",
@@ -74,6 +75,13 @@ pub(crate) const ROWS: [Row; 15] = [
         coredns: "NXDOMAIN",
         ipvs_topo: "no data",
         reason: "NXDOMAIN would say that the names below do not exist, and resolvers may keep that (RFC 8020).",
+    },
+    Row {
+        difference: Difference::NameServer,
+        question: "`dns`; TXT and PTR of `ns.dns`",
+        coredns: "NXDOMAIN",
+        ipvs_topo: "no data",
+        reason: "`ns.dns` is the server in the SOA record: it exists, and so does the name above it.",
     },
     Row {
         difference: Difference::Namespaces,

@@ -7,7 +7,7 @@ use hickory_proto::rr::{Name, RecordType};
 
 use super::cluster::{DnsCluster, DnsPort, DnsService, ServiceKind};
 
-const TYPES: [RecordType; 7] = [
+const TYPES: [RecordType; 10] = [
     RecordType::A,
     RecordType::AAAA,
     RecordType::SRV,
@@ -15,6 +15,9 @@ const TYPES: [RecordType; 7] = [
     RecordType::CNAME,
     RecordType::TXT,
     RecordType::HTTPS,
+    RecordType::MX,
+    RecordType::NS,
+    RecordType::ANY,
 ];
 
 #[derive(Debug, Clone)]
@@ -44,6 +47,10 @@ pub(crate) enum Asked {
         exists: bool,
     },
     Version,
+    /// `dns`, below which is the name server.
+    AboveNameServer,
+    /// `ns.dns`. Both servers listen on a loopback address, so it has none.
+    NameServer,
     /// A name in the domain that does not exist.
     Nothing,
     Service(usize),
@@ -106,6 +113,9 @@ fn general(namespace: &str) -> Vec<(String, Asked)> {
         ("svc.".to_owned(), Asked::Branch),
         ("pod.".to_owned(), Asked::Branch),
         ("dns-version.".to_owned(), Asked::Version),
+        ("dns.".to_owned(), Asked::AboveNameServer),
+        ("ns.dns.".to_owned(), Asked::NameServer),
+        ("other.dns.".to_owned(), Asked::Nothing),
         ("other.".to_owned(), Asked::Nothing),
     ];
     for (namespace, exists, has_services) in namespaces {

@@ -55,6 +55,9 @@ impl Rules<'_> {
                 self.pod(name, *record_type, address.filter(|_| exists))
             }
             Asked::Version => self.version(name, *record_type),
+            Asked::AboveNameServer if !self.has(Difference::NameServer) => Reply::no_such_name(),
+            Asked::AboveNameServer => Reply::no_data(),
+            Asked::NameServer => self.name_server(*record_type),
             Asked::Nothing => Reply::no_such_name(),
             Asked::Service(at) => self.service(name, *record_type, &self.cluster.services[*at]),
             Asked::Port {
@@ -88,6 +91,16 @@ impl Rules<'_> {
     /// A name that has only names below it.
     fn branch(&self, record_type: RecordType) -> Reply {
         if record_type == RecordType::TXT && !self.has(Difference::NamesAbove) {
+            Reply::no_such_name()
+        } else {
+            Reply::no_data()
+        }
+    }
+
+    /// The server in the SOA record, which has no address.
+    fn name_server(&self, record_type: RecordType) -> Reply {
+        let is_hidden = matches!(record_type, RecordType::PTR | RecordType::TXT);
+        if is_hidden && !self.has(Difference::NameServer) {
             Reply::no_such_name()
         } else {
             Reply::no_data()
