@@ -17,6 +17,9 @@ use crate::weighted_endpoints::WeightedEndpoints;
 /// Decisions are kept for this many Nodes. The server of a node has few clients of other nodes.
 const MOST_NODES: usize = 64;
 
+/// Decisions are kept for this many ports of a Service, each with all endpoints.
+const MOST_PORTS: usize = 100;
+
 /// A headless Service about which clients of a Node ask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AskedService<'a> {
@@ -134,29 +137,34 @@ impl Decisions {
         decision
     }
 
-    /// The decision about one of the [`ports`](Self::ports) of a Service.
+    /// The decision about a port; without endpoints if the Service has no such port.
     pub(crate) fn of_port(
         &mut self,
         asked: AskedService<'_>,
-        port: &ServicePort,
+        name: &PortName,
     ) -> Arc<HeadlessDecision> {
-        let name = PortName {
-            name: Arc::clone(&port.name),
-            protocol: port.protocol,
-        };
-        let of_node = self.of_node(asked.node);
-        let known = of_node.service(asked.name).ports.get(&name).cloned();
+        let of_service = self.of_node(asked.node).service(asked.name);
+        let known = of_service.ports.get(name).cloned();
         if let Some(known) = known.filter(|known| known.is_current(asked.now)) {
             return known;
         }
+        let ports = self.ports(asked);
+        let mut ports = ports.iter();
+        let Some(port) = ports.find(|port| name.is(&port.name, port.protocol)) else {
+            return Arc::default();
+        };
+        let of_node = self.of_node(asked.node);
         let decision = of_node.decide(asked, Some(port));
-        let kept = Arc::clone(&decision);
-        of_node.service(asked.name).ports.insert(name, kept);
+        let kept = &mut of_node.service(asked.name).ports;
+        if kept.len() >= MOST_PORTS {
+            kept.clear();
+        }
+        kept.insert(name.clone(), Arc::clone(&decision));
         decision
     }
 
     /// The ports of a Service, and those that only its slices have.
-    pub(crate) fn ports(&mut self, asked: AskedService<'_>) -> Arc<[ServicePort]> {
+    fn ports(&mut self, asked: AskedService<'_>) -> Arc<[ServicePort]> {
         let of_service = self.of_node(asked.node).service(asked.name);
         let ports = of_service.all_ports.get_or_insert_with(|| {
             let me = viewpoint(asked.node, asked.now);
@@ -196,22 +204,43 @@ impl Decisions {
 mod tests {
     use cluster::ServiceSelection;
     use cluster::source::{Options, read_text};
+    use topology_core::model::Protocol;
 
     use super::*;
 
-    const CART: &[u8] = b"
+    /// A headless Service with two endpoints and the ports `p1`, `p2` and so on.
+    fn cart(ports: usize) -> Snapshot {
+        let ports = (1..=ports).map(|number| format!("{{name: p{number}, port: {number}}}"));
+        let ports = ports.collect::<Vec<_>>().join(", ");
+        let yaml = format!(
+            "
 apiVersion: v1
 kind: Service
-metadata: {name: cart, namespace: shop}
-spec: {clusterIP: None}
+metadata: {{name: cart, namespace: shop}}
+spec: {{clusterIP: None}}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}}
+metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
 addressType: IPv4
-ports: [{name: a, port: 1}, {name: b, port: 2}, {name: c, port: 3}]
-endpoints: [{addresses: [10.244.1.10]}, {addresses: [10.244.1.11]}]
-";
+ports: [{ports}]
+endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
+"
+        );
+        let options = Options {
+            services: ServiceSelection::All,
+            ..Options::default()
+        };
+        let loaded = read_text("a.yaml", yaml.as_bytes(), &options);
+        loaded.unwrap().snapshot
+    }
+
+    fn tcp(name: &str) -> PortName {
+        PortName {
+            name: name.into(),
+            protocol: Protocol::Tcp,
+        }
+    }
 
     fn endpoints(decision: &HeadlessDecision) -> usize {
         decision.families().map(|family| family.all().len()).sum()
@@ -219,11 +248,7 @@ endpoints: [{addresses: [10.244.1.10]}, {addresses: [10.244.1.11]}]
 
     #[test]
     fn only_what_a_client_asks_for_is_decided() {
-        let options = Options {
-            services: ServiceSelection::All,
-            ..Options::default()
-        };
-        let snapshot = read_text("a.yaml", CART, &options).unwrap().snapshot;
+        let snapshot = cart(3);
         let (name, node) = (ObjectName::new("shop", "cart"), Arc::from("n1"));
         let asked = AskedService {
             snapshot: &snapshot,
@@ -235,13 +260,31 @@ endpoints: [{addresses: [10.244.1.10]}, {addresses: [10.244.1.11]}]
         let decided = |decisions: &Decisions| decisions.0[&node].services[&name].ports.len();
         assert_eq!(endpoints(&decisions.of_name(asked)), 2);
         assert_eq!(decided(&decisions), 0);
-        let ports = decisions.ports(asked);
-        assert_eq!(ports.len(), 3);
-        let first = decisions.of_port(asked, &ports[1]);
+        let first = decisions.of_port(asked, &tcp("p2"));
         assert_eq!((endpoints(&first), decided(&decisions)), (2, 1));
-        let second = decisions.of_port(asked, &ports[1]);
+        let second = decisions.of_port(asked, &tcp("p2"));
         assert!(Arc::ptr_eq(&first, &second));
+        let absent = decisions.of_port(asked, &tcp("p4"));
+        assert_eq!((endpoints(&absent), decided(&decisions)), (0, 1));
         decisions.forget(&snapshot, &name);
         assert!(!decisions.0[&node].services.contains_key(&name));
+    }
+
+    #[test]
+    fn the_ports_of_a_service_with_decisions_are_bounded() {
+        let snapshot = cart(MOST_PORTS + 10);
+        let (name, node) = (ObjectName::new("shop", "cart"), Arc::from("n1"));
+        let asked = AskedService {
+            snapshot: &snapshot,
+            name: &name,
+            node: &node,
+            now: 0,
+        };
+        let mut decisions = Decisions::default();
+        for number in 1..=MOST_PORTS + 10 {
+            let decision = decisions.of_port(asked, &tcp(&format!("p{number}")));
+            assert_eq!(endpoints(&decision), 2);
+        }
+        assert_eq!(decisions.0[&node].services[&name].ports.len(), 10);
     }
 }

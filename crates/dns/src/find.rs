@@ -5,23 +5,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
-use rustc_hash::FxHashMap;
 use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
 use crate::answer::MOST_RECORDS;
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
-use crate::port_name::PortName;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::turns::TurnKey;
 
 /// The version of the specification whose names exist.
 const SCHEMA_VERSION: &str = "1.1.0";
-
-/// The most ports in an answer for the name of a headless Service. Each of them is decided alone.
-const MOST_PORTS: usize = 1_000;
-
-const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 impl Responder {
     /// What the name has; `None` if it is not ours.
@@ -105,100 +98,6 @@ impl Responder {
         }
     }
 
-    fn port(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-        service: &ObjectName,
-        port: &PortName,
-    ) -> NameLookup {
-        let Some(service) = existing(snapshot, service) else {
-            return NameLookup::NoSuchName;
-        };
-        if !has_port(snapshot, service, |name, protocol| port.is(name, protocol)) {
-            NameLookup::NoSuchName
-        } else if question.record_type == RecordType::SRV {
-            self.ports(snapshot, question, service, Some(port))
-        } else {
-            NameLookup::NO_RECORDS
-        }
-    }
-
-    /// The records of a port, or of all, and the addresses of the names in them.
-    fn ports(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-        service: &Service,
-        asked: Option<&PortName>,
-    ) -> NameLookup {
-        if service.is_headless() {
-            return self.headless_ports(snapshot, question, service, asked);
-        }
-        let Some(target) = service_name(&service.name, &self.records.domain) else {
-            return NameLookup::NO_RECORDS;
-        };
-        let addresses = FAMILIES
-            .iter()
-            .flat_map(|family| cluster_ips(service, *family));
-        let additionals = self.addresses_of(&target, addresses);
-        let ports = service.ports.iter();
-        let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
-        // Ports of several protocols may have one number.
-        let numbers: BTreeSet<u16> = ports.map(|port| port.port.get()).collect();
-        let records = numbers
-            .into_iter()
-            .take(MOST_RECORDS)
-            .map(|number| self.records.port(&question.name, 1, number, target.clone()));
-        NameLookup::Records(records.collect(), additionals)
-    }
-
-    fn headless_ports(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-        service: &Service,
-        asked: Option<&PortName>,
-    ) -> NameLookup {
-        let about = question.about(snapshot, &service.name);
-        let ports = self.decisions.ports(about);
-        let ports = ports.iter();
-        let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
-        let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
-        let turn = self.turn(question, &service.name, &turn_of);
-        let hostnames = hostnames(service, snapshot.slices(&service.name));
-        let (mut records, mut additionals) = (Vec::new(), Vec::new());
-        let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
-        'ports: for port in ports.take(MOST_PORTS) {
-            let decision = self.decisions.of_port(about, port);
-            let endpoints = decision
-                .families()
-                .flat_map(|weighted| weighted.of_turn(turn));
-            let named = endpoints.flat_map(|endpoint| {
-                let hosts = hosts_at(&hostnames, endpoint.address).into_iter();
-                hosts.map(move |host| (endpoint, host))
-            });
-            for (endpoint, host) in named {
-                if records.len() >= MOST_RECORDS {
-                    break 'ports;
-                }
-                let Some(target) = endpoint_name(&host, &service.name, &self.records.domain) else {
-                    continue;
-                };
-                if known_addresses.insert((host.clone(), endpoint.address)) {
-                    additionals.push(self.records.address(&target, endpoint.address));
-                }
-                // A pod has one name for both families.
-                if known.insert((host, endpoint.port)) {
-                    let (weight, port) = (endpoint.weight, endpoint.port);
-                    let record = self.records.port(&question.name, weight, port, target);
-                    records.push(record);
-                }
-            }
-        }
-        NameLookup::Records(records, additionals)
-    }
-
     /// The addresses of the endpoints with this hostname. Clients ask for just this pod, so no
     /// policy decides.
     fn endpoint(
@@ -271,7 +170,12 @@ impl Responder {
             .collect()
     }
 
-    fn turn(&mut self, question: &ClientQuestion, service: &ObjectName, port: &Arc<str>) -> u64 {
+    pub(crate) fn turn(
+        &mut self,
+        question: &ClientQuestion,
+        service: &ObjectName,
+        port: &Arc<str>,
+    ) -> u64 {
         self.turns.next(TurnKey {
             client: question.client,
             service: service.clone(),
@@ -287,7 +191,7 @@ pub fn has_name(snapshot: &Snapshot, service: &ObjectName) -> bool {
 }
 
 /// The Service, if DNS has its name.
-fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service> {
+pub(crate) fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service> {
     let service = snapshot.service(name)?;
     let mut endpoints = snapshot
         .slices(name)
@@ -299,7 +203,7 @@ fn existing<'s>(snapshot: &'s Snapshot, name: &ObjectName) -> Option<&'s Service
 }
 
 /// Whether the Service has such a port. One of a headless Service is in the slice of an endpoint.
-fn has_port(
+pub(crate) fn has_port(
     snapshot: &Snapshot,
     service: &Service,
     is_asked: impl Fn(&str, Protocol) -> bool,
@@ -330,23 +234,6 @@ fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr
     all.filter(move |address| Family::of(*address) == family)
 }
 
-/// The hostnames of published endpoints, by address. Endpoints on the host network share one.
-fn hostnames<'s>(
-    service: &Service,
-    slices: &'s [EndpointSlice],
-) -> FxHashMap<IpAddr, Vec<&'s Arc<str>>> {
-    let mut found = FxHashMap::<IpAddr, Vec<&Arc<str>>>::default();
-    let endpoints = slices
-        .iter()
-        .flat_map(EndpointSlice::endpoints_with_hostnames);
-    for (endpoint, hostname) in endpoints {
-        if let Some(hostname) = hostname.filter(|_| is_published(service, endpoint)) {
-            found.entry(endpoint.address).or_default().push(hostname);
-        }
-    }
-    found
-}
-
 /// The names of the published endpoints with an address: of each its hostname, or otherwise the address with dashes.
 pub(crate) fn published_hosts(
     service: &Service,
@@ -361,14 +248,6 @@ pub(crate) fn published_hosts(
     published
         .map(|(_, hostname)| hostname.map_or_else(|| dashed(address), ToString::to_string))
         .collect()
-}
-
-/// The names of the chosen endpoints at an address: their hostnames, or otherwise the address with dashes.
-fn hosts_at(hostnames: &FxHashMap<IpAddr, Vec<&Arc<str>>>, address: IpAddr) -> Vec<String> {
-    hostnames.get(&address).map_or_else(
-        || vec![dashed(address)],
-        |hostnames| hostnames.iter().map(ToString::to_string).collect(),
-    )
 }
 
 /// An external name that is no name of DNS leads nowhere. One that is an address is not resolved, as the API says.

@@ -36,6 +36,7 @@ mod find;
 mod name_servers;
 mod placement_rule;
 mod port_name;
+mod ports;
 mod responder;
 mod turns;
 mod weighted_endpoints;

@@ -1,7 +1,7 @@
 //! Every kind of name of the specification 1.1.0.
 
 use hickory_proto::op::ResponseCode;
-use hickory_proto::rr::RecordType;
+use hickory_proto::rr::{RData, RecordType};
 
 use crate::cluster_of::{CLIENT, Dns, NODES, address, headless, show};
 
@@ -434,21 +434,93 @@ endpoints: [{endpoints}]
 }
 
 #[test]
-fn an_answer_has_no_more_records_than_a_message_and_1000_ports() {
+fn an_answer_has_no_more_records_than_a_message() {
     let cart = "cart.shop.svc.cluster.local.";
     let mut dns = large(100, 80);
     let answer = dns.ask_from(CLIENT, cart, RecordType::SRV).unwrap();
-    // One more than fits into 65,535 bytes, so that the reply is truncated.
+    // One more than fits into 65,535 bytes, so that the reply is truncated: all ports of 59 endpoints, and 58 of another.
     assert_eq!(answer.records.len(), 5_958);
-    assert_eq!(answer.additionals.len(), 80);
+    assert_eq!(answer.additionals.len(), 60);
     let one = dns.ask(&format!("_p7._tcp.{cart}"), RecordType::SRV);
     assert_eq!(one.len(), 80);
     assert_eq!(dns.ask(cart, RecordType::A).len(), 80);
 
-    let mut dns = large(1_001, 1);
-    assert_eq!(dns.ask(cart, RecordType::SRV).len(), 1_000);
-    let last = dns.ask(&format!("_p1001._tcp.{cart}"), RecordType::SRV);
-    assert_eq!(last, [format!("SRV 0 1 1001 10-244-1-1.{cart}")]);
+    let mut dns = large(6_000, 1);
+    assert_eq!(dns.ask(cart, RecordType::SRV).len(), 5_958);
+    let last = dns.ask(&format!("_p6000._tcp.{cart}"), RecordType::SRV);
+    assert_eq!(last, [format!("SRV 0 1 6000 10-244-1-1.{cart}")]);
+}
+
+#[test]
+fn a_name_has_the_ports_of_the_endpoints_that_it_has_addresses_of() {
+    let slice = |number: u8, conditions: &str| {
+        format!(
+            "---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-{number}, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{{name: p{number}, port: 8{number}}}, {{name: q{number}, port: 9{number}}}]
+endpoints:
+- {{addresses: [10.244.{number}.1], nodeName: n{number}, conditions: {{{conditions}}}}}
+- {{addresses: [10.244.{number}.2], nodeName: n{number}, conditions: {{ready: false}}}}
+"
+        )
+    };
+    let terminating = "ready: false, serving: true, terminating: true";
+    let mut dns = Dns::of(&format!(
+        "{NODES}---
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop, annotations: {{topology.ipvs-topo.io/keys: 'node,*'}}}}
+spec: {{clusterIP: None}}
+{}{}{}",
+        slice(1, "ready: true"),
+        slice(2, "ready: true"),
+        slice(3, terminating)
+    ));
+    let cart = "cart.shop.svc.cluster.local.";
+    assert_eq!(dns.ask(cart, RecordType::A), ["A 10.244.1.1"]);
+    // Ports and targets, without weights.
+    let mut ports = |name: &str| -> Vec<String> {
+        let answer = dns.ask_from(CLIENT, name, RecordType::SRV).unwrap();
+        let found = answer.records.iter().map(|record| match &record.data {
+            RData::SRV(srv) => format!("{} {}", srv.port, srv.target),
+            other => other.to_string(),
+        });
+        let mut found: Vec<String> = found.collect();
+        found.sort();
+        found
+    };
+    assert_eq!(
+        ports(cart),
+        [81, 91].map(|port| format!("{port} 10-244-1-1.{cart}"))
+    );
+    // The name of a port is decided for the endpoints with this port.
+    for (port, expected) in [("p2", "82 10-244-2-1"), ("q3", "93 10-244-3-1")] {
+        let name = format!("_{port}._tcp.{cart}");
+        assert_eq!(ports(&name), [format!("{expected}.{cart}")]);
+    }
+}
+
+#[test]
+fn ports_with_one_number_are_one_record() {
+    let cart = "cart.shop.svc.cluster.local.";
+    let mut dns = Dns::of(&format!(
+        "{}---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-2, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{{name: a, port: 80}}, {{name: b, port: 80}}, {{name: c, port: 80, protocol: UDP}}]
+endpoints: [{{addresses: [10.244.2.11]}}]
+",
+        headless("")
+    ));
+    let ports = dns.ask(cart, RecordType::SRV);
+    let of_pod = ports.iter().filter(|record| record.contains("10-244-2-11"));
+    assert!(of_pod.eq([&format!("SRV 0 1 80 10-244-2-11.{cart}")]));
+    assert_eq!(ports.len(), 4);
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Rules<'_> {
             ServiceKind::Headless if !self.endpoints(service).any(|_| true) => {
                 Reply::no_such_name()
             }
-            _ if record_type == RecordType::SRV => self.srv(name, service, &service.dns_ports()),
+            _ if record_type == RecordType::SRV => self.srv(name, service, None),
             _ => self.addresses(name, record_type, service, None),
         }
     }
@@ -165,7 +165,7 @@ impl Rules<'_> {
     ) -> Reply {
         match record_type {
             _ if !self.has_port(service, port) => Reply::no_such_name(),
-            RecordType::SRV => self.srv(name, service, &[port]),
+            RecordType::SRV => self.srv(name, service, Some(port)),
             _ if self.has(Difference::PortAddresses) => Reply::no_data(),
             _ => self.addresses(name, record_type, service, Some(port)),
         }
@@ -205,29 +205,31 @@ impl Rules<'_> {
         Reply::with(records.collect(), BTreeSet::new())
     }
 
-    fn srv(&self, name: &str, service: &DnsService, ports: &[DnsPort]) -> Reply {
+    /// The ports of the Service, or of the chosen endpoints of a headless one: all, or the one in question.
+    fn srv(&self, name: &str, service: &DnsService, asked: Option<DnsPort>) -> Reply {
         let mut answers = BTreeSet::new();
         let mut additionals = BTreeSet::new();
         let mut add = |target: &str, number: u16, address: IpAddr| {
             answers.insert(format!("{name} 5 SRV 0 - {number} {target}"));
             additionals.insert(address_record(target, address));
         };
+        let is_asked = |port: &&DnsPort| {
+            asked.is_none_or(|(name, protocol, _)| (port.0, port.1) == (name, protocol))
+        };
         let target = self.name_of(service);
-        for port in ports {
-            if let ServiceKind::ClusterIps(addresses) = &service.kind {
+        if let ServiceKind::ClusterIps(addresses) = &service.kind {
+            for port in service.ports.iter().filter(is_asked) {
                 for address in addresses {
                     add(&target, port.2, *address);
                 }
-                continue;
             }
+        } else {
             for family in ["IPv4", "IPv6"] {
-                for (slice, endpoint) in self.chosen(service, family, Some(*port)) {
-                    let number = number(slice, *port).unwrap();
-                    add(
-                        &format!("{}.{target}", endpoint.host()),
-                        number,
-                        endpoint.address,
-                    );
+                for (slice, endpoint) in self.chosen(service, family, asked) {
+                    let target = format!("{}.{target}", endpoint.host());
+                    for port in slice.ports.iter().filter(is_asked) {
+                        add(&target, port.2, endpoint.address);
+                    }
                 }
             }
         }
