@@ -95,6 +95,41 @@ fn a_cluster_ip_service_has_addresses_ports_and_pointers() {
     assert_eq!(dns.ask(v6, RecordType::PTR), [format!("PTR {web}")]);
 }
 
+/// They keep node proxies from a Service. Kubernetes copies the first to the slices of headless Services.
+#[test]
+fn labels_for_node_proxies_do_not_keep_a_service_from_dns() {
+    for label in ["headless: ''", "service-proxy-name: x"] {
+        let label = format!("service.kubernetes.io/{label}");
+        let yaml = [("web", "10.96.0.10"), ("cart", "None")].map(|(name, cluster_ip)| {
+            format!(
+                "---
+apiVersion: v1
+kind: Service
+metadata: {{name: {name}, namespace: shop, labels: {{{label}}}}}
+spec: {{clusterIP: {cluster_ip}, ports: [{{name: http, port: 80}}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: {name}-1, namespace: shop, labels: {{kubernetes.io/service-name: {name}, {label}}}}}
+addressType: IPv4
+ports: [{{name: http, port: 8080}}]
+endpoints: [{{addresses: [10.244.1.10], hostname: pod}}]
+"
+            )
+        });
+        let mut dns = Dns::of(&yaml.concat());
+        for (name, address) in [
+            ("web", "10.96.0.10"),
+            ("cart", "10.244.1.10"),
+            ("pod.web", "10.244.1.10"),
+        ] {
+            let name = format!("{name}.shop.svc.cluster.local.");
+            let expected = format!("A {address}");
+            assert_eq!(dns.ask(&name, RecordType::A), [expected], "{name} {label}");
+        }
+    }
+}
+
 #[test]
 fn an_endpoint_has_its_hostname_or_its_address_as_name() {
     let mut dns = dns();
