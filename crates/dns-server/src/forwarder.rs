@@ -87,8 +87,8 @@ impl Forwarder {
         self.waiting.in_use()
     }
 
-    /// Asks one upstream server after the other until one answers, in the same way as the client
-    /// asks. The answer may be truncated.
+    /// Asks one upstream server after the other until one answers, in the same way as the client asks. The answer may be
+    /// truncated. If servers only report that they cannot answer, it is what the first of them reports.
     pub(crate) async fn ask(
         &self,
         query: &Query,
@@ -102,6 +102,7 @@ impl Forwarder {
         let permit = self.waiting.acquire(client);
         let _permit = permit.map_err(|limit| self.refused(client, limit))?;
         let first = self.preferred.load(Ordering::Relaxed);
+        let mut unable = None;
         for at in (0..self.upstreams.len()).map(|step| (first + step) % self.upstreams.len()) {
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
@@ -112,7 +113,16 @@ impl Forwarder {
                 Ok(answer) => {
                     let code = answer.metadata.response_code;
                     self.metrics.upstream_answered(at, code, asked.elapsed());
-                    self.preferred.store(at, Ordering::Relaxed);
+                    if is_unable(code) {
+                        tracing::debug!("upstream {upstream} cannot answer: {code}");
+                        unable.get_or_insert(answer);
+                        continue;
+                    }
+                    // A client can ask for a name that only one server cannot resolve: that must not change which server
+                    // all clients ask.
+                    if unable.is_none() {
+                        self.preferred.store(at, Ordering::Relaxed);
+                    }
                     return Ok(answer);
                 }
                 Err(failure) => {
@@ -121,7 +131,7 @@ impl Forwarder {
                 }
             }
         }
-        Err(ForwardError::Failed)
+        unable.ok_or(ForwardError::Failed)
     }
 
     fn refused(&self, client: IpAddr, limit: LimitReached) -> ForwardError {
@@ -129,6 +139,14 @@ impl Forwarder {
         tracing::debug!("{client}: too many questions wait for upstream servers: {limit:?}");
         ForwardError::Limit
     }
+}
+
+/// Whether another server may know the answer, as resolvers assume.
+fn is_unable(code: ResponseCode) -> bool {
+    matches!(
+        code,
+        ResponseCode::ServFail | ResponseCode::Refused | ResponseCode::NotImp
+    )
 }
 
 async fn exchange_in_time(
@@ -264,12 +282,57 @@ mod tests {
         }
     }
 
-    #[test]
-    fn questions_beyond_the_limit_fail_at_once() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// A server that answers every question with this code.
+    async fn upstream(code: ResponseCode) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        tokio::spawn(async move {
+            let mut buffer = [0; 512];
+            loop {
+                let (length, client) = socket.recv_from(&mut buffer).await.unwrap();
+                let question = Message::from_vec(&buffer[..length]).unwrap();
+                let mut answer = question.into_response();
+                answer.metadata.response_code = code;
+                let bytes = answer.to_vec().unwrap();
+                socket.send_to(&bytes, client).await.unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn a_server_that_cannot_answer_is_followed_by_the_next_and_stays_the_first() {
+        use ResponseCode::{NXDomain, NoError, NotImp, Refused, ServFail};
+        runtime().block_on(async {
+            for (codes, expected) in [
+                ([ServFail, NoError], NoError),
+                ([Refused, NXDomain], NXDomain),
+                ([NotImp, ServFail], NotImp),
+                ([NXDomain, NoError], NXDomain),
+            ] {
+                let upstreams = vec![upstream(codes[0]).await, upstream(codes[1]).await];
+                let metrics = Arc::new(DnsMetrics::new(&upstreams));
+                let forwarder = Forwarder::new(upstreams, metrics);
+                let client = IpAddr::from([10, 244, 1, 7]);
+                let (query, flags) = (query(), QueryFlags::default());
+                let answer = forwarder.ask(&query, flags, DnsTransport::Udp, client);
+                let code = answer.await.unwrap().metadata.response_code;
+                assert_eq!(code, expected, "{codes:?}");
+                assert_eq!(forwarder.preferred.load(Ordering::Relaxed), 0, "{codes:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn questions_beyond_the_limit_fail_at_once() {
+        let runtime = runtime();
         let silent = runtime.block_on(UdpSocket::bind("127.0.0.1:0")).unwrap();
         let silent = vec![silent.local_addr().unwrap()];
         let metrics = Arc::new(DnsMetrics::new(&silent));
