@@ -18,14 +18,10 @@ const SCHEMA_VERSION: &str = "1.1.0";
 
 impl Responder {
     /// What the name has; `None` if it is not ours.
-    pub(crate) fn find(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-    ) -> Option<NameLookup> {
+    pub(crate) fn find(&mut self, question: &ClientQuestion<'_>) -> Option<NameLookup> {
         let name = &question.name;
         let Some(meaning) = ClusterName::parse(name, &self.records.domain) else {
-            return self.pointers(snapshot, question);
+            return self.pointers(question);
         };
         let only = |record_type, record: Record| {
             let is_asked = question.record_type == record_type;
@@ -34,26 +30,26 @@ impl Responder {
         };
         Some(match meaning {
             ClusterName::Apex if question.record_type == RecordType::NS => {
-                self.name_servers(snapshot, name)
+                self.name_servers(question)
             }
             ClusterName::Apex => only(RecordType::SOA, self.records.soa(self.serial)),
             ClusterName::Branch => NameLookup::NO_RECORDS,
-            ClusterName::NameServer => self.name_server_addresses(snapshot, question),
+            ClusterName::NameServer => self.name_server_addresses(question),
             ClusterName::Version => only(RecordType::TXT, self.records.text(name, SCHEMA_VERSION)),
             ClusterName::Namespace(namespace) => {
-                NameLookup::branch(snapshot.has_services_in(&namespace))
+                NameLookup::branch(question.snapshot.has_services_in(&namespace))
             }
-            ClusterName::Service(service) => self.service(snapshot, question, &service),
-            ClusterName::Protocol { service, protocol } => {
-                NameLookup::branch(existing(snapshot, &service).is_some_and(|service| {
-                    has_port(snapshot, service, |name, of_port| {
+            ClusterName::Service(service) => self.service(question, &service),
+            ClusterName::Protocol { service, protocol } => NameLookup::branch(
+                existing(question.snapshot, &service).is_some_and(|service| {
+                    has_port(question.snapshot, service, |name, of_port| {
                         !name.is_empty() && of_port == protocol
                     })
-                }))
-            }
-            ClusterName::Port { service, port } => self.port(snapshot, question, &service, &port),
+                }),
+            ),
+            ClusterName::Port { service, port } => self.port(question, &service, &port),
             ClusterName::Endpoint { service, hostname } => {
-                self.endpoint(snapshot, question, &service, &hostname)
+                self.endpoint(question, &service, &hostname)
             }
             ClusterName::Pod(address) => {
                 let record = self.records.address(name, address);
@@ -63,13 +59,8 @@ impl Responder {
         })
     }
 
-    fn service(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-        name: &ObjectName,
-    ) -> NameLookup {
-        let Some(service) = existing(snapshot, name) else {
+    fn service(&mut self, question: &ClientQuestion<'_>, name: &ObjectName) -> NameLookup {
+        let Some(service) = existing(question.snapshot, name) else {
             return NameLookup::NoSuchName;
         };
         if let Some(target) = &service.external_name {
@@ -77,7 +68,7 @@ impl Responder {
         }
         match family_of(question.record_type) {
             Some(family) if service.is_headless() => {
-                let asked = question.about(snapshot, name);
+                let asked = question.about(name);
                 let decision = self.decisions.of_name(asked);
                 let weighted = decision.of_family(family);
                 let turn = self.turn(question, name, &Arc::default());
@@ -91,9 +82,7 @@ impl Responder {
                 let addresses = cluster_ips(service, family);
                 NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
             }
-            None if question.record_type == RecordType::SRV => {
-                self.ports(snapshot, question, service, None)
-            }
+            None if question.record_type == RecordType::SRV => self.ports(question, service, None),
             None => NameLookup::NO_RECORDS,
         }
     }
@@ -102,17 +91,16 @@ impl Responder {
     /// policy decides.
     fn endpoint(
         &self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
+        question: &ClientQuestion<'_>,
         service: &ObjectName,
         hostname: &str,
     ) -> NameLookup {
-        let Some(service) = snapshot.service(service) else {
+        let Some(service) = question.snapshot.service(service) else {
             return NameLookup::NoSuchName;
         };
         let by_address = pod_address(hostname);
         let mut found = BTreeSet::new();
-        let slices = snapshot.slices(&service.name).iter();
+        let slices = question.snapshot.slices(&service.name).iter();
         for (endpoint, own) in slices.flat_map(EndpointSlice::endpoints_with_hostnames) {
             let address = endpoint.address;
             let is_by_address = || by_address == Some(address) && dashed(address) == hostname;
@@ -131,7 +119,8 @@ impl Responder {
     }
 
     /// The names of an address: that of the Service at a cluster IP, those of endpoints otherwise.
-    fn pointers(&self, snapshot: &Snapshot, question: &ClientQuestion) -> Option<NameLookup> {
+    fn pointers(&self, question: &ClientQuestion<'_>) -> Option<NameLookup> {
+        let snapshot = question.snapshot;
         let range = question.name.parse_arpa_name().ok()?;
         let is_whole = range.prefix_len() == range.max_prefix_len();
         let address = is_whole.then(|| range.addr())?;
@@ -172,7 +161,7 @@ impl Responder {
 
     pub(crate) fn turn(
         &mut self,
-        question: &ClientQuestion,
+        question: &ClientQuestion<'_>,
         service: &ObjectName,
         port: &Arc<str>,
     ) -> u64 {

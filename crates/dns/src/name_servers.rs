@@ -13,24 +13,20 @@ use crate::responder::{ClientQuestion, NameLookup, Responder};
 
 impl Responder {
     /// The NS records of the domain, and the addresses of the names in them.
-    pub(crate) fn name_servers(&self, snapshot: &Snapshot, domain: &Name) -> NameLookup {
-        let servers = self.own_names(snapshot);
+    pub(crate) fn name_servers(&self, question: &ClientQuestion<'_>) -> NameLookup {
+        let servers = self.own_names(question.snapshot);
         let names: BTreeSet<&Name> = servers.iter().map(|(name, _)| name).collect();
         let names = names.into_iter().cloned();
-        let records = names.map(|name| self.records.name_server(domain, name));
+        let records = names.map(|name| self.records.name_server(&question.name, name));
         let addresses = servers.iter();
         let addresses = addresses.map(|(name, address)| self.records.address(name, *address));
         NameLookup::Records(records.collect(), addresses.collect())
     }
 
     /// The addresses of all name servers.
-    pub(crate) fn name_server_addresses(
-        &self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
-    ) -> NameLookup {
+    pub(crate) fn name_server_addresses(&self, question: &ClientQuestion<'_>) -> NameLookup {
         let family = family_of(question.record_type);
-        let servers = self.own_names(snapshot).into_iter();
+        let servers = self.own_names(question.snapshot).into_iter();
         let addresses: BTreeSet<IpAddr> = servers
             .map(|(_, address)| address)
             .filter(|address| Some(Family::of(*address)) == family)

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use hickory_proto::rr::RecordType;
 use rustc_hash::FxHashMap;
 use topology_core::model::{EndpointSlice, ObjectName, Service, SlicePort};
-use topology_core::snapshot::Snapshot;
 
 use crate::answer::MOST_RECORDS;
 use crate::cluster_name::{dashed, endpoint_name, service_name};
@@ -28,18 +27,18 @@ impl Responder {
     /// What the name of a port has.
     pub(crate) fn port(
         &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
+        question: &ClientQuestion<'_>,
         service: &ObjectName,
         port: &PortName,
     ) -> NameLookup {
-        let Some(service) = existing(snapshot, service) else {
+        let Some(service) = existing(question.snapshot, service) else {
             return NameLookup::NoSuchName;
         };
-        if !has_port(snapshot, service, |name, protocol| port.is(name, protocol)) {
+        let is_asked = |name: &str, protocol| port.is(name, protocol);
+        if !has_port(question.snapshot, service, is_asked) {
             NameLookup::NoSuchName
         } else if question.record_type == RecordType::SRV {
-            self.ports(snapshot, question, service, Some(port))
+            self.ports(question, service, Some(port))
         } else {
             NameLookup::NO_RECORDS
         }
@@ -48,13 +47,12 @@ impl Responder {
     /// The records of a port, or of all, and the addresses of the names in them.
     pub(crate) fn ports(
         &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
+        question: &ClientQuestion<'_>,
         service: &Service,
         asked: Option<&PortName>,
     ) -> NameLookup {
         if service.is_headless() {
-            return self.headless_ports(snapshot, question, service, asked);
+            return self.headless_ports(question, service, asked);
         }
         let Some(target) = service_name(&service.name, &self.records.domain) else {
             return NameLookup::NO_RECORDS;
@@ -74,23 +72,23 @@ impl Responder {
     /// The ports of the endpoints in an answer for the name; for a port it decides alone.
     fn headless_ports(
         &mut self,
-        snapshot: &Snapshot,
-        question: &ClientQuestion,
+        question: &ClientQuestion<'_>,
         service: &Service,
         asked: Option<&PortName>,
     ) -> NameLookup {
-        let about = question.about(snapshot, &service.name);
+        let about = question.about(&service.name);
         let decision = match asked {
             Some(port) => self.decisions.of_port(about, port),
             None => self.decisions.of_name(about),
         };
         let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
+        let slices = question.snapshot.slices(&service.name);
         let families = decision.families();
         let chosen: Vec<&ChosenEndpoint> = families
             .flat_map(|weighted| weighted.of_turn(turn))
             .collect();
-        let in_slices = in_slices(&chosen, service, snapshot.slices(&service.name), asked);
+        let in_slices = in_slices(&chosen, service, slices, asked);
         let named = chosen.iter().flat_map(|endpoint| {
             let all = in_slices.get(&endpoint.address).into_iter().flatten();
             let ports = all.flat_map(|one| one.ports.iter().map(move |port| (one, port)));

@@ -46,9 +46,10 @@ pub struct Responder {
     pub(crate) serial: u32,
 }
 
-/// A question of a client.
+/// A question of a client, and the cluster that it is about.
 #[derive(Debug, Clone)]
-pub(crate) struct ClientQuestion {
+pub(crate) struct ClientQuestion<'s> {
+    pub(crate) snapshot: &'s Snapshot,
     pub(crate) name: Name,
     pub(crate) record_type: RecordType,
     pub(crate) client: IpAddr,
@@ -56,15 +57,11 @@ pub(crate) struct ClientQuestion {
     pub(crate) now: i64,
 }
 
-impl ClientQuestion {
+impl ClientQuestion<'_> {
     /// The Service that the question is about, and who asks.
-    pub(crate) fn about<'a>(
-        &'a self,
-        snapshot: &'a Snapshot,
-        name: &'a ObjectName,
-    ) -> AskedService<'a> {
+    pub(crate) fn about<'a>(&'a self, name: &'a ObjectName) -> AskedService<'a> {
         AskedService {
-            snapshot,
+            snapshot: self.snapshot,
             name,
             node: &self.node,
             now: self.now,
@@ -140,6 +137,7 @@ impl Responder {
         now: i64,
     ) -> Option<DnsAnswer> {
         let mut question = ClientQuestion {
+            snapshot,
             name: name.clone(),
             record_type,
             client,
@@ -148,7 +146,7 @@ impl Responder {
         };
         let mut answer = DnsAnswer::of(Vec::new());
         for _ in 0..MOST_ALIASES {
-            let target = match self.find(snapshot, &question)? {
+            let target = match self.find(&question)? {
                 NameLookup::Records(records, additionals) => {
                     answer.soa = self.soa_if(records.is_empty());
                     answer.records.extend(records);
