@@ -1,5 +1,6 @@
 //! The loop: applies changes to the [`State`], and writes its plan while this replica leads.
 
+mod conflict_log;
 mod follow;
 mod names;
 mod write;
@@ -25,6 +26,7 @@ use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::state::{Collection, Name, NewEvent, State, Write, WriteKind};
+use conflict_log::ConflictLog;
 use follow::{Followed, Update, follow, resource};
 use names::CONFIRM;
 use write_event::write_event;
@@ -75,6 +77,7 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
         event_log: LogOnce::default(),
         left_out: BTreeSet::new(),
         unread: BTreeSet::new(),
+        conflicts: ConflictLog::default(),
         dirty: true,
     };
     let ended = tokio::select! {
@@ -176,6 +179,8 @@ struct Loop {
     left_out: BTreeSet<String>,
     /// The Nodes whose reports cannot be read completely, as logged.
     unread: BTreeSet<String>,
+    /// The Pods that report an address of another Pod, as logged.
+    conflicts: ConflictLog,
     /// Whether a plan may have writes: set by changes, cleared by an empty plan.
     dirty: bool,
 }
@@ -205,6 +210,7 @@ impl Loop {
                         // Another replica may have written since.
                         self.event_recorder.forget();
                         self.state.forget();
+                        self.metrics.set_address_conflicts(0);
                     }
                     self.metrics.set_leader(leads, self.state.node_count());
                     self.metrics.set_hints(self.state.hint_counts());
@@ -290,6 +296,7 @@ impl Loop {
         }
         if self.has_listed(&Collection::FOR_PODS) {
             self.write_pods().await;
+            self.log_conflicts();
         }
     }
 
@@ -343,6 +350,18 @@ impl Loop {
                 node,
                 "the TopologyAgent of the Node cannot be read completely: {why}"
             );
+        }
+    }
+
+    /// Logs each Pod that reports an address of another Pod for long.
+    fn log_conflicts(&mut self) {
+        if !self.conflicts.is_due(self.epoch.elapsed()) {
+            return;
+        }
+        let present = self.state.address_conflicts();
+        self.metrics.set_address_conflicts(present.len());
+        for line in self.conflicts.observe(present) {
+            tracing::warn!("{line}");
         }
     }
 

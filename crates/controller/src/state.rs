@@ -41,6 +41,7 @@ pub use hints::{HintCounts, NewEvent};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
+pub use pods::AddressConflict;
 use pods::PodLocations;
 use value::put;
 pub use write::{MANAGER, Name, Write, WriteKind};
@@ -258,11 +259,12 @@ impl State {
         event
     }
 
-    /// Forgets the hints and the labels of the map that this replica wrote, because another replica
-    /// may have written since.
+    /// Forgets the hints, the labels of the map and the holders of addresses that this replica chose, because another
+    /// replica may have written since.
     pub fn forget(&mut self) {
         self.map_keys = MapKeys::default();
         self.hints.forget();
+        self.pods.forget();
     }
 
     /// Decides about hints again; returns the Events to record.
@@ -340,6 +342,11 @@ impl State {
     /// reads the policies: locators have the labels that they use.
     pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &Name) -> bool) -> Vec<Write> {
         self.pods.plan(&self.observed, must_wait)
+    }
+
+    /// The Pods that report an address of another Pod.
+    pub fn address_conflicts(&self) -> BTreeSet<AddressConflict> {
+        self.pods.conflicts()
     }
 
     /// The fallbacks of all Nodes, and whether the reports hold all of them.

@@ -3,6 +3,8 @@
 //! A change costs the Pods and Nodes that it names: they wait in a queue until their objects are as desired. Of an
 //! object only the version and a fingerprint are kept.
 
+mod address_claims;
+mod address_conflict;
 mod planned;
 mod pod;
 mod queue;
@@ -22,6 +24,8 @@ use super::observed::Observed;
 use super::value;
 use super::whole_object::write_whole;
 use super::write::{Name, Write, WriteKind};
+use address_claims::AddressClaims;
+pub use address_conflict::AddressConflict;
 use planned::Planned;
 use pod::PodInfo;
 use queue::NameQueue;
@@ -34,8 +38,9 @@ const MOST_WRITES: usize = 100;
 pub(super) struct PodLocations {
     pods: BTreeMap<Name, PodInfo>,
     of_node: HashMap<String, BTreeSet<Name>>,
-    /// The Pods that report each address. More than one, while an address is used again.
-    of_address: HashMap<IpAddr, BTreeSet<Name>>,
+    claims: AddressClaims,
+    /// Whether the order of the claims counts: not after a start, and not after another replica may have decided.
+    is_settled: bool,
     maps: BTreeMap<Name, WrittenObject>,
     locators: BTreeMap<Name, WrittenObject>,
     /// The names of PodMaps that may differ from the desired ones.
@@ -113,11 +118,18 @@ impl PodLocations {
             return;
         }
         let old = self.pods.remove(&name);
+        // A new Pod with the name of an old one has none of its addresses.
+        let kept = match (&old, &pod) {
+            (Some(old), Some(new)) if old.uid == new.uid => new.addresses.as_slice(),
+            _ => &[],
+        };
         if let Some(old) = &old {
             remove_from(&mut self.of_node, &old.node, &name);
             self.changed_maps.push(map_name(&old.node));
             for address in &old.addresses {
-                remove_from(&mut self.of_address, address, &name);
+                if !kept.contains(address) {
+                    self.claims.remove(*address, &name);
+                }
             }
         }
         if let Some(new) = &pod {
@@ -125,8 +137,7 @@ impl PodLocations {
             of_node.insert(name.clone());
             self.changed_maps.push(map_name(&new.node));
             for address in &new.addresses {
-                let names = self.of_address.entry(*address).or_default();
-                names.insert(name.clone());
+                self.claims.add(*address, &name);
             }
         }
         for address in old.iter().chain(&pod).flat_map(|pod| &pod.addresses) {
@@ -140,7 +151,7 @@ impl PodLocations {
 
     /// Records that another Pod may have the address now.
     fn address_changed(&mut self, address: IpAddr) {
-        for name in self.of_address.get(&address).into_iter().flatten() {
+        for name in self.claims.at(address) {
             if let Some(pod) = self.pods.get(name) {
                 self.changed_maps.push(map_name(&pod.node));
             }
@@ -154,6 +165,7 @@ impl PodLocations {
         observed: &Observed,
         must_wait: impl Fn(Collection, &Name) -> bool,
     ) -> Vec<Write> {
+        self.settle();
         let mut queue = std::mem::take(&mut self.changed_maps);
         let mut writes = queue.take_writes(MOST_WRITES, |name| {
             let write = || self.map_write(observed, name);
@@ -167,6 +179,33 @@ impl PodLocations {
         }));
         self.changed_locators = queue;
         writes
+    }
+
+    /// Forgets which Pods have contested addresses, because another replica may have decided since.
+    pub(super) fn forget(&mut self) {
+        self.is_settled = false;
+    }
+
+    /// Chooses which Pod has each contested address: the one in a published PodMap, else the oldest.
+    fn settle(&mut self) {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return;
+        }
+        let (pods, maps) = (&self.pods, &self.maps);
+        self.claims.sort_contested(|address, name| {
+            let pod = pods.get(name);
+            let map = pod.and_then(|pod| maps.get(&map_name(&pod.node)));
+            let is_published = map.is_some_and(|map| map.has_address(address));
+            (!is_published, pod.map(|pod| pod.created), name.clone())
+        });
+        let contested: Vec<IpAddr> = self
+            .claims
+            .contested()
+            .map(|(address, _)| address)
+            .collect();
+        for address in contested {
+            self.address_changed(address);
+        }
     }
 
     /// Sets the labels of Nodes that the locators have.
@@ -219,21 +258,39 @@ impl PodLocations {
         }
     }
 
-    /// The addresses that a Pod reports, without those of a Pod with a better claim.
+    /// The addresses that a Pod reports, without those that another Pod has.
     fn own_addresses(&self, name: &Name) -> impl Iterator<Item = IpAddr> {
         let pod = self.pods.get(name);
         let addresses = pod.into_iter().flat_map(|pod| &pod.addresses).copied();
-        addresses.filter(move |address| self.owner(*address) == Some(name))
+        addresses.filter(move |address| self.holder(self.claims.at(*address)) == Some(name))
     }
 
-    /// The Pod that has the address: one that does not terminate, then the oldest. So a kubelet that reports the
-    /// address of a Pod of another node gets it only if its own Pod is older.
-    fn owner(&self, address: IpAddr) -> Option<&Name> {
-        let names = self.of_address.get(&address)?.iter();
-        names.min_by_key(|name| {
-            let pod = self.pods.get(*name);
-            (pod.map(|pod| (pod.terminates, pod.created)), *name)
-        })
+    /// The Pod that has an address, of those that report it: the first that does not terminate. So an address that is
+    /// used again moves at once, and a kubelet that reports the address of a Pod of another Node does not get it.
+    fn holder<'n>(&self, claims: &'n [Name]) -> Option<&'n Name> {
+        let mut names = claims.iter();
+        let living = names.find(|name| self.pods.get(*name).is_some_and(|pod| !pod.terminates));
+        living.or(claims.first())
+    }
+
+    /// The Pods that report an address of another Pod, without those of an address that is used again.
+    pub(super) fn conflicts(&self) -> BTreeSet<AddressConflict> {
+        let mut conflicts = BTreeSet::new();
+        for (address, claims) in self.claims.contested() {
+            let mut living = claims.iter().filter_map(|name| {
+                let pod = self.pods.get(name).filter(|pod| !pod.terminates)?;
+                Some((name.clone(), pod.node.clone()))
+            });
+            let Some(holder) = living.next() else {
+                continue;
+            };
+            conflicts.extend(living.map(|refused| AddressConflict {
+                address,
+                refused,
+                holder: holder.clone(),
+            }));
+        }
+        conflicts
     }
 }
 
