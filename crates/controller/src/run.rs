@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use topology_core::model::ObjectName;
 
 use crate::budget::Budget;
 use crate::cli::{Args, PodNamespaces};
@@ -25,7 +26,7 @@ use crate::leader_election::{ElectionThread, LeaseIdentity};
 use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
-use crate::state::{Collection, Name, NewEvent, State, Write, WriteKind};
+use crate::state::{Collection, NewEvent, State, Write, WriteKind};
 use conflict_log::ConflictLog;
 use follow::{Followed, Update, follow, resource};
 use names::CONFIRM;
@@ -384,7 +385,7 @@ impl Loop {
         let (began, now) = (Instant::now(), self.epoch.elapsed());
         self.budget.forget_old(now);
         let budget = &self.budget;
-        let must_wait = |collection, name: &Name| budget.must_wait(now, collection, name);
+        let must_wait = |collection, name: &ObjectName| budget.must_wait(now, collection, name);
         let mut writes = self.state.plan_pods(must_wait).into_iter();
         let mut sent = JoinSet::new();
         loop {

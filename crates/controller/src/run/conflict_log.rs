@@ -50,10 +50,12 @@ impl ConflictLog {
 
 #[cfg(test)]
 mod tests {
+    use topology_core::model::ObjectName;
+
     use super::*;
 
     fn conflicts(refused: &[usize]) -> BTreeSet<AddressConflict> {
-        let pod = |name: String, node: &str| (("shop".to_owned(), name), node.to_owned());
+        let pod = |name: String, node: &str| (ObjectName::new("shop", name), node.to_owned());
         let conflict = |number: &usize| AddressConflict {
             address: "10.244.1.7".parse().unwrap(),
             refused: pod(format!("web-{number}"), "n2"),

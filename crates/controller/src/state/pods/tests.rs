@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use topology_core::model::ObjectName;
 
-use crate::state::{Collection, Name, State, Write, WriteKind};
+use crate::state::{Collection, State, Write, WriteKind};
 
 const NOW: i64 = 1_795_291_200_000;
 
 /// The objects of an API server.
 #[derive(Debug, Default)]
 struct Server {
-    objects: BTreeMap<(Collection, Name), Value>,
+    objects: BTreeMap<(Collection, ObjectName), Value>,
     version: u64,
 }
 
@@ -60,7 +61,7 @@ impl Server {
     }
 
     fn spec(&self, collection: Collection, namespace: &str, name: &str) -> Option<&Value> {
-        let name = (namespace.to_owned(), name.to_owned());
+        let name = ObjectName::new(namespace, name);
         self.objects.get(&(collection, name))?.get("spec")
     }
 
@@ -88,8 +89,8 @@ fn pod(name: &str, node: &str, addresses: &[&str], created: u8) -> Value {
     })
 }
 
-fn name(name: &str) -> Name {
-    ("shop".to_owned(), name.to_owned())
+fn name(name: &str) -> ObjectName {
+    ObjectName::new("shop", name)
 }
 
 /// A state with the Nodes `n1` in zone a and `n2` in zone b.
@@ -233,7 +234,7 @@ fn objects_that_must_wait_do_not_keep_others_from_their_turn() {
     let written = RefCell::new(Vec::new());
     for _ in 0..3 {
         let waits =
-            |collection, name: &Name| written.borrow().contains(&(collection, name.clone()));
+            |collection, name: &ObjectName| written.borrow().contains(&(collection, name.clone()));
         let writes = state.plan_pods(waits);
         assert_eq!(writes.len(), 200);
         for write in writes {
@@ -259,9 +260,9 @@ fn a_namespace_with_many_changes_does_not_delay_another() {
     state.apply(Collection::Pods, quiet);
     state.plan(NOW);
     let first = state.plan_pods(|_, _| false);
-    let named: Vec<&Name> = first.iter().map(|write| &write.name).collect();
+    let named: Vec<&ObjectName> = first.iter().map(|write| &write.name).collect();
     assert!(
-        named.contains(&&("zoo".to_owned(), "db-0".to_owned())),
+        named.contains(&&ObjectName::new("zoo", "db-0")),
         "{named:?}"
     );
 }
@@ -411,7 +412,7 @@ impl World {
                 self.model.nodes.insert(number, zone);
             }
             Change::NodeGone(number) => {
-                let gone = (String::new(), format!("n{number}"));
+                let gone = ObjectName::new("", format!("n{number}"));
                 self.state.delete(Collection::Nodes, &gone);
                 self.model.nodes.remove(&number);
             }

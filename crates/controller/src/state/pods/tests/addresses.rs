@@ -1,6 +1,7 @@
 //! Which Pod has an address that several Pods report.
 
 use super::*;
+use crate::state::AddressConflict;
 
 fn terminating(mut pod: Value) -> Value {
     pod["metadata"]["deletionTimestamp"] = "2026-11-21T20:00:00Z".into();
@@ -17,7 +18,11 @@ fn holder_and_claimant() -> (Value, Value) {
 /// The Pods that get no address, with the Pods that have it.
 fn conflicts(state: &State) -> Vec<(String, String)> {
     let conflicts = state.address_conflicts().into_iter();
-    let names = conflicts.map(|conflict| (conflict.refused.0.1, conflict.holder.0.1));
+    let names = conflicts.map(
+        |AddressConflict {
+             refused, holder, ..
+         }| { (refused.0.name.to_string(), holder.0.name.to_string()) },
+    );
     names.collect()
 }
 
