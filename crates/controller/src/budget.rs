@@ -5,9 +5,12 @@
 //! the lowest use comes next, so that a tenant with many edits does not delay others.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::state::{Collection, Name, Write};
+use topology_core::model::ObjectName;
+
+use crate::state::{Collection, Write};
 
 pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
 const MAP: u32 = 15;
@@ -30,13 +33,13 @@ pub struct Budget {
     used: BTreeMap<Owner, f64>,
     /// When each object may be written again, and whether its last write failed. After a success
     /// only writes without a transition wait; after a failure all writes wait.
-    not_before: BTreeMap<(Collection, Name), (Duration, bool)>,
+    not_before: BTreeMap<(Collection, ObjectName), (Duration, bool)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Cluster(Collection),
-    Namespace(String),
+    Namespace(Arc<str>),
 }
 
 #[derive(Debug)]
@@ -68,11 +71,11 @@ impl TokenBucket {
 
 impl Owner {
     fn of(write: &Write) -> Self {
-        let (namespace, _) = &write.name;
+        let namespace = &write.name.namespace;
         if namespace.is_empty() {
             Self::Cluster(write.collection)
         } else {
-            Self::Namespace(namespace.clone())
+            Self::Namespace(Arc::clone(namespace))
         }
     }
 }
@@ -170,13 +173,13 @@ impl Budget {
     }
 
     /// Whether an object without a transition must wait, because it was written recently.
-    pub fn must_wait(&self, now: Duration, collection: Collection, name: &Name) -> bool {
+    pub fn must_wait(&self, now: Duration, collection: Collection, name: &ObjectName) -> bool {
         let held = self.not_before.get(&(collection, name.clone()));
         held.is_some_and(|(until, _)| *until > now)
     }
 
     /// Lets an object wait as after a failed write.
-    pub fn hold(&mut self, now: Duration, collection: Collection, name: Name) {
+    pub fn hold(&mut self, now: Duration, collection: Collection, name: ObjectName) {
         self.not_before
             .insert((collection, name), (now + RETRY, true));
     }
@@ -208,7 +211,7 @@ mod tests {
     ) -> Write {
         Write {
             collection,
-            name: (namespace.to_owned(), number.to_string()),
+            name: ObjectName::new(namespace, number.to_string()),
             kind: WriteKind::Status,
             body: Value::Null,
             is_transition,
@@ -283,7 +286,7 @@ mod tests {
         let count = |namespace: &str| {
             let of = written
                 .iter()
-                .filter(|(_, write)| write.name.0 == namespace);
+                .filter(|(_, write)| &*write.name.namespace == namespace);
             of.count()
         };
         assert!(count("aaa").abs_diff(count("zzz")) <= 2, "{}", count("aaa"));

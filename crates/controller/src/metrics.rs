@@ -32,6 +32,7 @@ pub struct Metrics {
     writes: Family<ObjectWriteLabels, Counter>,
     watch_failures: Counter,
     hints: Family<HintLabels, Gauge<u64, AtomicU64>>,
+    address_conflicts: Gauge<u64, AtomicU64>,
     requests: ClientRequests,
 }
 
@@ -44,7 +45,7 @@ impl Default for Metrics {
         let registry = all.sub_registry_with_prefix("ipvs_topo_controller");
         let (leader, nodes) = (Gauge::default(), Gauge::default());
         let (writes, watch_failures) = (Family::default(), Counter::default());
-        let hints = Family::default();
+        let (hints, address_conflicts) = (Family::default(), Gauge::default());
         registry.register("leader", "1 if this replica is the leader", leader.clone());
         registry.register("nodes", "Nodes that the controller knows", nodes.clone());
         let help = "Objects written, by kind and outcome: ok or failed";
@@ -53,6 +54,8 @@ impl Default for Metrics {
         registry.register("watch_failures", help, watch_failures.clone());
         let help = "Services, one for each address family, by the outcome of their hints: written, refused or left (to another writer)";
         registry.register("hints", help, hints.clone());
+        let help = "Pods that report an address of another Pod, counted every 30 seconds with --pod-locator-namespaces";
+        registry.register("pod_address_conflicts", help, address_conflicts.clone());
         Self {
             registry: Arc::new(all),
             leader,
@@ -60,6 +63,7 @@ impl Default for Metrics {
             writes,
             watch_failures,
             hints,
+            address_conflicts,
             requests,
         }
     }
@@ -91,6 +95,11 @@ impl Metrics {
             let gauge = self.hints.get_or_create(&HintLabels { outcome });
             gauge.set(u64::try_from(count).unwrap_or(u64::MAX));
         }
+    }
+
+    pub fn set_address_conflicts(&self, count: usize) {
+        self.address_conflicts
+            .set(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
     pub fn count_write(&self, kind: &'static str, ok: bool) {

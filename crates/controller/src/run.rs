@@ -1,5 +1,6 @@
 //! The loop: applies changes to the [`State`], and writes its plan while this replica leads.
 
+mod conflict_log;
 mod follow;
 mod names;
 mod write;
@@ -16,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use topology_core::model::ObjectName;
 
 use crate::budget::Budget;
 use crate::cli::{Args, PodNamespaces};
@@ -24,7 +26,8 @@ use crate::leader_election::{ElectionThread, LeaseIdentity};
 use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
-use crate::state::{Collection, Name, NewEvent, State, Write, WriteKind};
+use crate::state::{Collection, NewEvent, State, Write, WriteKind};
+use conflict_log::ConflictLog;
 use follow::{Followed, Update, follow, resource};
 use names::CONFIRM;
 use write_event::write_event;
@@ -75,6 +78,7 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
         event_log: LogOnce::default(),
         left_out: BTreeSet::new(),
         unread: BTreeSet::new(),
+        conflicts: ConflictLog::default(),
         dirty: true,
     };
     let ended = tokio::select! {
@@ -176,6 +180,8 @@ struct Loop {
     left_out: BTreeSet<String>,
     /// The Nodes whose reports cannot be read completely, as logged.
     unread: BTreeSet<String>,
+    /// The Pods that report an address of another Pod, as logged.
+    conflicts: ConflictLog,
     /// Whether a plan may have writes: set by changes, cleared by an empty plan.
     dirty: bool,
 }
@@ -205,6 +211,7 @@ impl Loop {
                         // Another replica may have written since.
                         self.event_recorder.forget();
                         self.state.forget();
+                        self.metrics.set_address_conflicts(0);
                     }
                     self.metrics.set_leader(leads, self.state.node_count());
                     self.metrics.set_hints(self.state.hint_counts());
@@ -290,6 +297,7 @@ impl Loop {
         }
         if self.has_listed(&Collection::FOR_PODS) {
             self.write_pods().await;
+            self.log_conflicts();
         }
     }
 
@@ -346,6 +354,18 @@ impl Loop {
         }
     }
 
+    /// Logs each Pod that reports an address of another Pod for long.
+    fn log_conflicts(&mut self) {
+        if !self.conflicts.is_due(self.epoch.elapsed()) {
+            return;
+        }
+        let present = self.state.address_conflicts();
+        self.metrics.set_address_conflicts(present.len());
+        for line in self.conflicts.observe(present) {
+            tracing::warn!("{line}");
+        }
+    }
+
     /// Plans, and writes what the budget allows.
     async fn write(&mut self) {
         let planned = self.state.plan(Timestamp::now().as_millisecond());
@@ -365,7 +385,7 @@ impl Loop {
         let (began, now) = (Instant::now(), self.epoch.elapsed());
         self.budget.forget_old(now);
         let budget = &self.budget;
-        let must_wait = |collection, name: &Name| budget.must_wait(now, collection, name);
+        let must_wait = |collection, name: &ObjectName| budget.must_wait(now, collection, name);
         let mut writes = self.state.plan_pods(must_wait).into_iter();
         let mut sent = JoinSet::new();
         loop {

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use crd::topology_agent::AgentStatus;
 use serde_json::Value;
 use topology_core::hints::Zones;
+use topology_core::model::ObjectName;
 
 use crate::event_recorder::{Key, ServiceFallback};
 
@@ -41,11 +42,12 @@ pub use hints::{HintCounts, NewEvent};
 use map_keys::MapKeys;
 pub use nodes::NodeInfo;
 use observed::Observed;
+pub use pods::AddressConflict;
 use pods::PodLocations;
 use value::put;
-pub use write::{MANAGER, Name, Write, WriteKind};
+pub use write::{MANAGER, Write, WriteKind};
 
-pub fn name_of(object: &Value) -> Name {
+pub fn name_of(object: &Value) -> ObjectName {
     value::name(object)
 }
 
@@ -93,11 +95,11 @@ impl State {
         match collection {
             Collection::Nodes => {
                 let info = NodeInfo::of(&with_kind(collection, object));
-                self.node_is(name.1, Some(info))
+                self.node_is(&name.name, Some(info))
             }
             Collection::Agents => {
                 let (status, unread) = report::read(&object);
-                self.reported(&name.1, status, unread)
+                self.reported(&name.name, status, unread)
             }
             Collection::ClusterPolicies
             | Collection::Policies
@@ -117,8 +119,8 @@ impl State {
     }
 
     /// Records a Node; `None` if it was deleted. Returns whether the writes may differ.
-    fn node_is(&mut self, name: String, info: Option<NodeInfo>) -> bool {
-        let old = self.observed.nodes.get(&name);
+    fn node_is(&mut self, name: &str, info: Option<NodeInfo>) -> bool {
+        let old = self.observed.nodes.get(name);
         if old == info.as_ref() {
             return false;
         }
@@ -127,13 +129,13 @@ impl State {
             info.as_ref().map(NodeInfo::labels),
         );
         if old != new {
-            self.pods.node_changed(&name);
+            self.pods.node_changed(name);
         }
         self.observed.labels.replace(old, new);
         self.observed.chosen.forget();
         match info {
-            Some(info) => drop(self.observed.nodes.insert(name, info)),
-            None => drop(self.observed.nodes.remove(&name)),
+            Some(info) => drop(self.observed.nodes.insert(name.to_owned(), info)),
+            None => drop(self.observed.nodes.remove(name)),
         }
         true
     }
@@ -156,7 +158,7 @@ impl State {
         self.observed.reports.set(node, status)
     }
 
-    fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
+    fn written(&mut self, collection: Collection, name: ObjectName, object: Value) -> bool {
         let key = (collection, name);
         let before = self.observed.objects.get(&key);
         if before == Some(&object) {
@@ -184,10 +186,10 @@ impl State {
     }
 
     /// Records a deletion. Returns whether the writes may differ.
-    pub fn delete(&mut self, collection: Collection, name: &Name) -> bool {
+    pub fn delete(&mut self, collection: Collection, name: &ObjectName) -> bool {
         match collection {
-            Collection::Nodes => self.node_is(name.1.clone(), None),
-            Collection::Agents => self.reported(&name.1, None, None),
+            Collection::Nodes => self.node_is(&name.name, None),
+            Collection::Agents => self.reported(&name.name, None, None),
             Collection::Services => {
                 let used_labels = self.observed.annotations.delete(name);
                 let had_hints = self.hints.delete(collection, name);
@@ -214,8 +216,8 @@ impl State {
     }
 
     /// The names of all observed objects of a collection, to compare with a new list.
-    pub fn names(&self, collection: Collection) -> BTreeSet<Name> {
-        let global = |name: &String| (String::new(), name.clone());
+    pub fn names(&self, collection: Collection) -> BTreeSet<ObjectName> {
+        let global = |name: &String| ObjectName::new("", &**name);
         match collection {
             Collection::Nodes => self.observed.nodes.keys().map(global).collect(),
             Collection::Agents => self.observed.reports.nodes().map(global).collect(),
@@ -258,11 +260,12 @@ impl State {
         event
     }
 
-    /// Forgets the hints and the labels of the map that this replica wrote, because another replica
-    /// may have written since.
+    /// Forgets the hints, the labels of the map and the holders of addresses that this replica chose, because another
+    /// replica may have written since.
     pub fn forget(&mut self) {
         self.map_keys = MapKeys::default();
         self.hints.forget();
+        self.pods.forget();
     }
 
     /// Decides about hints again; returns the Events to record.
@@ -338,8 +341,13 @@ impl State {
 
     /// Returns writes of PodMaps and PodLocators, except those that must wait. Call it after [`State::plan`], which
     /// reads the policies: locators have the labels that they use.
-    pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &Name) -> bool) -> Vec<Write> {
+    pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &ObjectName) -> bool) -> Vec<Write> {
         self.pods.plan(&self.observed, must_wait)
+    }
+
+    /// The Pods that report an address of another Pod.
+    pub fn address_conflicts(&self) -> BTreeSet<AddressConflict> {
+        self.pods.conflicts()
     }
 
     /// The fallbacks of all Nodes, and whether the reports hold all of them.

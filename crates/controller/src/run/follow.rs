@@ -8,10 +8,11 @@ use kube_io::list_watch::{Format, Resource, Watcher, WatcherChange};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
+use topology_core::model::ObjectName;
 
 use super::names::Names;
 use crate::log_once::LogOnce;
-use crate::state::{Collection, Name, name_of};
+use crate::state::{Collection, name_of};
 
 #[cfg(test)]
 mod tests;
@@ -35,18 +36,18 @@ impl From<Collection> for Followed {
 
 impl Followed {
     /// Whether it has the object, if the object is in its collection.
-    pub(super) fn has(&self, (namespace, _): &Name) -> bool {
+    pub(super) fn has(&self, name: &ObjectName) -> bool {
         let own = self.namespace.as_ref();
-        own.is_none_or(|own| own == namespace)
+        own.is_none_or(|own| **own == *name.namespace)
     }
 }
 
 #[derive(Debug)]
 pub(super) enum Update {
     Applied(Collection, Value),
-    Deleted(Collection, Name),
+    Deleted(Collection, ObjectName),
     /// A list is complete; the names of all objects.
-    Listed(Followed, BTreeSet<Name>),
+    Listed(Followed, BTreeSet<ObjectName>),
     /// A request failed and is retried.
     Failed(Followed),
 }
@@ -111,7 +112,7 @@ struct CollectionFollower {
     source: Watcher<Value>,
     /// The known names; `None` for other collections than Nodes.
     names: Option<Names>,
-    listed: Option<BTreeSet<Name>>,
+    listed: Option<BTreeSet<ObjectName>>,
     has_failed: bool,
     log: LogOnce,
 }

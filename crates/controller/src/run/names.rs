@@ -7,15 +7,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
-
-use crate::state::Name;
+use topology_core::model::ObjectName;
 
 /// The time before a doubtful list is confirmed, as in agents.
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Names {
-    known: BTreeSet<Name>,
+    known: BTreeSet<ObjectName>,
     was_listed: bool,
     confirm: Duration,
     /// When the first list ended in which more than half of the known names are missing.
@@ -35,16 +34,20 @@ impl Names {
         }
     }
 
-    pub(super) fn applied(&mut self, name: Name) {
+    pub(super) fn applied(&mut self, name: ObjectName) {
         self.known.insert(name);
     }
 
-    pub(super) fn deleted(&mut self, name: &Name) {
+    pub(super) fn deleted(&mut self, name: &ObjectName) {
         self.known.remove(name);
     }
 
     /// Returns the names of a complete list, or the known names until the list is confirmed.
-    pub(super) fn listed(&mut self, listed: BTreeSet<Name>, now: Instant) -> BTreeSet<Name> {
+    pub(super) fn listed(
+        &mut self,
+        listed: BTreeSet<ObjectName>,
+        now: Instant,
+    ) -> BTreeSet<ObjectName> {
         let again = std::mem::replace(&mut self.was_listed, true);
         let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
         if again && lacking * 2 > known {
@@ -82,8 +85,8 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn names(names: &[&str]) -> BTreeSet<Name> {
-        let name = |name: &&str| (String::new(), (*name).to_owned());
+    fn names(names: &[&str]) -> BTreeSet<ObjectName> {
+        let name = |name: &&str| ObjectName::new("", *name);
         names.iter().map(name).collect()
     }
 
@@ -94,9 +97,9 @@ mod tests {
         let all = names(&["n1", "n2", "n3"]);
         assert_eq!(nodes.listed(all.clone(), at(0)), all);
         // Half of the Nodes may be missing in a list, and a watch may delete any Node.
-        nodes.deleted(&(String::new(), "n3".to_owned()));
+        nodes.deleted(&ObjectName::new("", "n3"));
         assert_eq!(nodes.listed(names(&["n1"]), at(1)), names(&["n1"]));
-        nodes.applied((String::new(), "n4".to_owned()));
+        nodes.applied(ObjectName::new("", "n4"));
         for second in [2, 61] {
             assert_eq!(nodes.listed(names(&[]), at(second)), names(&["n1", "n4"]));
             assert_eq!(nodes.list_again(), Some(at(62)));
@@ -123,7 +126,7 @@ mod tests {
     #[test]
     fn the_first_list_needs_no_confirmation() {
         let mut nodes = Names::new(CONFIRM);
-        nodes.applied((String::new(), "n1".to_owned()));
+        nodes.applied(ObjectName::new("", "n1"));
         let none = names(&[]);
         assert_eq!(nodes.listed(none.clone(), Instant::now()), none);
     }

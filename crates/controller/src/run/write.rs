@@ -2,16 +2,14 @@
 
 use kube_io::{ApiError, Connection, Patch};
 use serde_json::Value;
+use topology_core::model::ObjectName;
 
 use crate::state::{MANAGER, Write, WriteKind};
 
 /// Sends the write. Returns the object in the response.
 pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Value, ApiError> {
-    let Write {
-        collection,
-        name: (namespace, name),
-        ..
-    } = write;
+    let collection = write.collection;
+    let ObjectName { namespace, name } = &write.name;
     let path = collection.path(namespace, name);
     let written = match write.kind {
         WriteKind::Create => {
@@ -30,8 +28,7 @@ pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Valu
         }
     };
     if written.is_ok() && write.is_transition {
-        let namespace = if namespace.is_empty() { "" } else { "/" }.to_owned() + namespace;
-        tracing::info!(object = %format!("{}{namespace}/{name}", collection.kind()), "written");
+        tracing::info!(object = %format!("{}/{}", collection.kind(), write.name), "written");
     }
     written
 }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use cluster::source::annotation_labels;
 use crd::MAX_KEYS;
 use serde_json::Value;
+use topology_core::model::ObjectName;
 
 use super::value;
-use super::write::Name;
 
 #[derive(Debug, Default)]
 pub(super) struct AnnotationLabels {
     /// The labels that annotations may use besides those of every map; `None` allows all.
     allowed: Option<BTreeSet<Arc<str>>>,
     /// The Services that use other labels than those of every map.
-    services: BTreeMap<Name, BTreeSet<Arc<str>>>,
+    services: BTreeMap<ObjectName, BTreeSet<Arc<str>>>,
     /// Whether the first list of Services is complete.
     pub(super) is_listed: bool,
 }
@@ -46,19 +46,17 @@ impl AnnotationLabels {
     }
 
     /// Returns whether the Service used labels.
-    pub(super) fn delete(&mut self, name: &Name) -> bool {
+    pub(super) fn delete(&mut self, name: &ObjectName) -> bool {
         self.services.remove(name).is_some()
     }
 
-    pub(super) fn names(&self) -> BTreeSet<Name> {
+    pub(super) fn names(&self) -> BTreeSet<ObjectName> {
         self.services.keys().cloned().collect()
     }
 
     /// The labels, each with the namespace of the Service.
     pub(super) fn used(&self) -> impl Iterator<Item = (&str, &str)> {
         let services = self.services.iter();
-        services.flat_map(|((namespace, _), labels)| {
-            labels.iter().map(|label| (&**namespace, &**label))
-        })
+        services.flat_map(|(name, labels)| labels.iter().map(|label| (&*name.namespace, &**label)))
     }
 }

@@ -2,14 +2,14 @@
 
 use crd::{DrainPhase, DrainStatus};
 use serde_json::Value;
-use topology_core::model::Drain;
+use topology_core::model::{Drain, ObjectName};
 
 use super::collection::Collection;
 use super::condition::{NewCondition, status_write};
 use super::observed::Observed;
 use super::validate::ValidatedDrain;
 use super::value::number;
-use super::write::{Name, Write};
+use super::write::Write;
 
 fn phase_of(drain: &Drain, now: i64) -> DrainPhase {
     let ramp = i64::from(drain.ramp_seconds) * 1000;
@@ -25,7 +25,7 @@ fn phase_of(drain: &Drain, now: i64) -> DrainPhase {
 /// Returns the write of the status, if it differs.
 pub(super) fn plan(
     state: &Observed,
-    name: &Name,
+    name: &ObjectName,
     object: &Value,
     validated: &ValidatedDrain,
     now: i64,
@@ -58,12 +58,12 @@ pub(super) fn plan(
 }
 
 /// The largest counts that an agent reports; each agent counts the whole cluster.
-fn counts(state: &Observed, name: &Name, object: &Value, phase: DrainPhase) -> (u64, u64) {
+fn counts(state: &Observed, name: &ObjectName, object: &Value, phase: DrainPhase) -> (u64, u64) {
     if matches!(phase, DrainPhase::Expired | DrainPhase::Refused) {
         return (0, 0);
     }
     let generation = number(object, "/metadata/generation");
-    let counted = state.reports.of_drain(&name.1);
+    let counted = state.reports.of_drain(&name.name);
     let present = counted.filter(|report| report.generation == generation);
     present.fold((0, 0), |(endpoints, skipped), report| {
         (

@@ -44,7 +44,7 @@ use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 use super::value;
-use super::write::{Name, Write, WriteKind};
+use super::write::{Write, WriteKind};
 use crate::event_recorder::{HINTS_LEFT, Key};
 use decide::{HintDecision, HintState, Known};
 use service::ServiceHints;
@@ -72,15 +72,15 @@ pub struct HintCounts {
 #[derive(Debug, Default)]
 pub(super) struct SliceHints {
     listed: BTreeSet<Collection>,
-    services: BTreeMap<Name, ServiceHints>,
-    slices: BTreeMap<Name, Slice>,
-    written: BTreeMap<Name, Written>,
+    services: BTreeMap<ObjectName, ServiceHints>,
+    slices: BTreeMap<ObjectName, Slice>,
+    written: BTreeMap<ObjectName, Written>,
     /// Why each is left alone.
     left: BTreeMap<Group, String>,
     /// The state of each at the last decision.
     states: BTreeMap<Group, HintState>,
     /// The slices whose endpoints differ from the desired ones.
-    changes: Vec<(Name, Vec<Value>)>,
+    changes: Vec<(ObjectName, Vec<Value>)>,
 }
 
 impl SliceHints {
@@ -97,7 +97,7 @@ impl SliceHints {
         let is_undone = |written: &Written| written.is_undone_by(&slice);
         if self.written.get(&name).is_some_and(is_undone) {
             let by = slice.author.name();
-            let why = format!("{by} changed the hints on EndpointSlice {}", name.1);
+            let why = format!("{by} changed the hints on EndpointSlice {}", name.name);
             self.left.insert(slice.group(), why);
             self.written.remove(&name);
         }
@@ -107,7 +107,7 @@ impl SliceHints {
     }
 
     /// Records a deletion. Returns whether the hints may differ.
-    pub(super) fn delete(&mut self, collection: Collection, name: &Name) -> bool {
+    pub(super) fn delete(&mut self, collection: Collection, name: &ObjectName) -> bool {
         if collection == Collection::Services {
             return self.services.remove(name).is_some();
         }
@@ -115,7 +115,7 @@ impl SliceHints {
         self.slices.remove(name).is_some()
     }
 
-    pub(super) fn names(&self, collection: Collection) -> BTreeSet<Name> {
+    pub(super) fn names(&self, collection: Collection) -> BTreeSet<ObjectName> {
         if collection == Collection::Services {
             self.services.keys().cloned().collect()
         } else {
@@ -189,7 +189,12 @@ impl SliceHints {
         all
     }
 
-    fn event(&self, service: &Name, decision: &HintDecision, is_first: bool) -> Option<NewEvent> {
+    fn event(
+        &self,
+        service: &ObjectName,
+        decision: &HintDecision,
+        is_first: bool,
+    ) -> Option<NewEvent> {
         let known = self.services.get(service)?;
         let (reason, note) = match (&decision.left, &decision.event) {
             _ if decision.state == HintState::Allocating => return None,
@@ -198,7 +203,7 @@ impl SliceHints {
             (None, None) => return None,
         };
         Some(NewEvent {
-            key: (ObjectName::new(&*service.0, &*service.1), reason),
+            key: (service.clone(), reason),
             uid: None,
             since: is_first.then_some(known.created),
             note,
@@ -212,7 +217,7 @@ impl SliceHints {
             .collect()
     }
 
-    fn write(&self, name: &Name, endpoints: &[Value]) -> Option<Write> {
+    fn write(&self, name: &ObjectName, endpoints: &[Value]) -> Option<Write> {
         let slice = self.slices.get(name)?;
         let written = self.written.get(name);
         if written.is_some_and(|written| written.is_answer_to(endpoints, slice)) {
@@ -229,7 +234,7 @@ impl SliceHints {
 
     /// The decisions; none before the first lists are complete.
     fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, HintDecision)> {
-        let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Group, Vec<(&ObjectName, &Slice)>> = BTreeMap::new();
         if Collection::FOR_HINTS
             .iter()
             .all(|collection| self.listed.contains(collection))

@@ -9,13 +9,14 @@ use crd::{
     map_node_fault,
 };
 use serde_json::{Map, json};
+use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 use super::nodes::NodeInfo;
 use super::observed::Observed;
 use super::value::{list, text};
 use super::whole_object::write_whole;
-use super::write::{Name, Write};
+use super::write::Write;
 
 #[derive(Debug, Default)]
 pub(super) struct MapPlan {
@@ -68,8 +69,8 @@ fn shards(state: &Observed) -> Vec<BTreeSet<&str>> {
     shards
 }
 
-fn name(number: usize) -> Name {
-    (String::new(), format!("shard-{number}"))
+fn name(number: usize) -> ObjectName {
+    ObjectName::new("", format!("shard-{number}"))
 }
 
 fn write(

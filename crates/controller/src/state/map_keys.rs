@@ -204,9 +204,9 @@ fn of_administrators(state: &Observed) -> BTreeSet<String> {
 fn of_policies(state: &Observed, collection: Collection) -> impl Iterator<Item = (&str, &str)> {
     let validated = state.policies.iter();
     let validated = validated.filter(move |((of, _), _)| *of == collection);
-    validated.flat_map(|((_, (namespace, _)), validated)| {
+    validated.flat_map(|((_, name), validated)| {
         let selected = validated.nodes.keys().map(|key| &**key);
         let keys = validated.labels.iter().map(|key| &**key).chain(selected);
-        keys.map(|key| (&**namespace, key))
+        keys.map(|key| (&*name.namespace, key))
     })
 }

@@ -7,12 +7,11 @@ use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use topology_core::model::Labels;
+use topology_core::model::{Labels, ObjectName};
 use topology_core::policy::suggest;
 
 use super::collection::Collection;
 use super::validate::ValidatedPolicy;
-use super::write::Name;
 
 /// The labels of Nodes; a label with an empty value counts as missing.
 #[derive(Debug, Default)]
@@ -59,7 +58,7 @@ impl LabelCounts {
     /// Finds a suggestion for each label of these policies that no Node has; removes all others.
     pub(super) fn suggest_for(
         &mut self,
-        policies: Values<'_, (Collection, Name), ValidatedPolicy>,
+        policies: Values<'_, (Collection, ObjectName), ValidatedPolicy>,
     ) {
         let mut before = std::mem::take(&mut self.meant);
         let unknown: BTreeSet<&String> =

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use topology_core::model::ObjectName;
 
 use super::annotation_labels::AnnotationLabels;
 use super::collection::Collection;
@@ -12,7 +13,6 @@ use super::report::Reports;
 use super::selected_nodes::SelectedNodes;
 use super::validate::{ValidatedDrain, ValidatedPolicy};
 use super::value;
-use super::write::Name;
 
 #[derive(Debug, Default)]
 pub(super) struct Observed {
@@ -21,11 +21,11 @@ pub(super) struct Observed {
     pub(super) annotations: AnnotationLabels,
     pub(super) nodes: BTreeMap<String, NodeInfo>,
     pub(super) labels: LabelCounts,
-    pub(super) objects: BTreeMap<(Collection, Name), Value>,
-    pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
+    pub(super) objects: BTreeMap<(Collection, ObjectName), Value>,
+    pub(super) policies: BTreeMap<(Collection, ObjectName), ValidatedPolicy>,
     /// The generation of each policy, and when it was first read, in milliseconds since 1970.
-    pub(super) generations: BTreeMap<(Collection, Name), (u64, i64)>,
-    pub(super) drains: BTreeMap<Name, ValidatedDrain>,
+    pub(super) generations: BTreeMap<(Collection, ObjectName), (u64, i64)>,
+    pub(super) drains: BTreeMap<ObjectName, ValidatedDrain>,
     pub(super) reports: Reports,
     /// Number of Nodes that each selector of a policy matches.
     pub(super) chosen: SelectedNodes,
@@ -69,7 +69,7 @@ impl Observed {
     }
 
     /// The objects of a collection whose objects are kept completely.
-    pub(super) fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {
+    pub(super) fn of(&self, collection: Collection) -> impl Iterator<Item = (&ObjectName, &Value)> {
         let all = self.objects.iter();
         all.filter(move |((of, _), _)| *of == collection)
             .map(|((_, name), object)| (name, object))

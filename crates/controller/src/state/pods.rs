@@ -3,6 +3,8 @@
 //! A change costs the Pods and Nodes that it names: they wait in a queue until their objects are as desired. Of an
 //! object only the version and a fingerprint are kept.
 
+mod address_claims;
+mod address_conflict;
 mod planned;
 mod pod;
 mod queue;
@@ -16,12 +18,15 @@ use std::net::IpAddr;
 
 use crd::{MAX_LOCATOR_ADDRESSES, MAX_POD_ADDRESSES, PodLocatorSpec, PodMapSpec};
 use serde_json::{Value, json};
+use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 use super::observed::Observed;
 use super::value;
 use super::whole_object::write_whole;
-use super::write::{Name, Write, WriteKind};
+use super::write::{Write, WriteKind};
+use address_claims::AddressClaims;
+pub use address_conflict::AddressConflict;
 use planned::Planned;
 use pod::PodInfo;
 use queue::NameQueue;
@@ -32,12 +37,13 @@ const MOST_WRITES: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct PodLocations {
-    pods: BTreeMap<Name, PodInfo>,
-    of_node: HashMap<String, BTreeSet<Name>>,
-    /// The Pods that report each address. More than one, while an address is used again.
-    of_address: HashMap<IpAddr, BTreeSet<Name>>,
-    maps: BTreeMap<Name, WrittenObject>,
-    locators: BTreeMap<Name, WrittenObject>,
+    pods: BTreeMap<ObjectName, PodInfo>,
+    of_node: HashMap<String, BTreeSet<ObjectName>>,
+    claims: AddressClaims,
+    /// Whether the order of the claims counts: not after a start, and not after another replica may have decided.
+    is_settled: bool,
+    maps: BTreeMap<ObjectName, WrittenObject>,
+    locators: BTreeMap<ObjectName, WrittenObject>,
     /// The names of PodMaps that may differ from the desired ones.
     changed_maps: NameQueue,
     changed_locators: NameQueue,
@@ -58,7 +64,7 @@ impl PodLocations {
         }
     }
 
-    pub(super) fn delete(&mut self, collection: Collection, name: &Name) {
+    pub(super) fn delete(&mut self, collection: Collection, name: &ObjectName) {
         match self.written_mut(collection) {
             Some((written, changed)) => {
                 written.remove(name);
@@ -68,7 +74,7 @@ impl PodLocations {
         }
     }
 
-    pub(super) fn names(&self, collection: Collection) -> BTreeSet<Name> {
+    pub(super) fn names(&self, collection: Collection) -> BTreeSet<ObjectName> {
         match self.written(collection) {
             Some(written) => written.keys().cloned().collect(),
             None => self.pods.keys().cloned().collect(),
@@ -76,7 +82,7 @@ impl PodLocations {
     }
 
     /// The objects of a collection that the controller writes; `None` for Pods.
-    fn written(&self, collection: Collection) -> Option<&BTreeMap<Name, WrittenObject>> {
+    fn written(&self, collection: Collection) -> Option<&BTreeMap<ObjectName, WrittenObject>> {
         if collection == Collection::PodMaps {
             Some(&self.maps)
         } else if collection == Collection::PodLocators {
@@ -89,7 +95,7 @@ impl PodLocations {
     fn written_mut(
         &mut self,
         collection: Collection,
-    ) -> Option<(&mut BTreeMap<Name, WrittenObject>, &mut NameQueue)> {
+    ) -> Option<(&mut BTreeMap<ObjectName, WrittenObject>, &mut NameQueue)> {
         if collection == Collection::PodMaps {
             Some((&mut self.maps, &mut self.changed_maps))
         } else if collection == Collection::PodLocators {
@@ -108,16 +114,23 @@ impl PodLocations {
     }
 
     /// Replaces what is known of a Pod; `None` if it has no address of its own any more.
-    fn set(&mut self, name: Name, pod: Option<PodInfo>) {
+    fn set(&mut self, name: ObjectName, pod: Option<PodInfo>) {
         if self.pods.get(&name) == pod.as_ref() {
             return;
         }
         let old = self.pods.remove(&name);
+        // A new Pod with the name of an old one has none of its addresses.
+        let kept = match (&old, &pod) {
+            (Some(old), Some(new)) if old.uid == new.uid => new.addresses.as_slice(),
+            _ => &[],
+        };
         if let Some(old) = &old {
             remove_from(&mut self.of_node, &old.node, &name);
             self.changed_maps.push(map_name(&old.node));
             for address in &old.addresses {
-                remove_from(&mut self.of_address, address, &name);
+                if !kept.contains(address) {
+                    self.claims.remove(*address, &name);
+                }
             }
         }
         if let Some(new) = &pod {
@@ -125,8 +138,7 @@ impl PodLocations {
             of_node.insert(name.clone());
             self.changed_maps.push(map_name(&new.node));
             for address in &new.addresses {
-                let names = self.of_address.entry(*address).or_default();
-                names.insert(name.clone());
+                self.claims.add(*address, &name);
             }
         }
         for address in old.iter().chain(&pod).flat_map(|pod| &pod.addresses) {
@@ -140,7 +152,7 @@ impl PodLocations {
 
     /// Records that another Pod may have the address now.
     fn address_changed(&mut self, address: IpAddr) {
-        for name in self.of_address.get(&address).into_iter().flatten() {
+        for name in self.claims.at(address) {
             if let Some(pod) = self.pods.get(name) {
                 self.changed_maps.push(map_name(&pod.node));
             }
@@ -152,8 +164,9 @@ impl PodLocations {
     pub(super) fn plan(
         &mut self,
         observed: &Observed,
-        must_wait: impl Fn(Collection, &Name) -> bool,
+        must_wait: impl Fn(Collection, &ObjectName) -> bool,
     ) -> Vec<Write> {
+        self.settle();
         let mut queue = std::mem::take(&mut self.changed_maps);
         let mut writes = queue.take_writes(MOST_WRITES, |name| {
             let write = || self.map_write(observed, name);
@@ -169,6 +182,33 @@ impl PodLocations {
         writes
     }
 
+    /// Forgets which Pods have contested addresses, because another replica may have decided since.
+    pub(super) fn forget(&mut self) {
+        self.is_settled = false;
+    }
+
+    /// Chooses which Pod has each contested address: the one in a published PodMap, else the oldest.
+    fn settle(&mut self) {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return;
+        }
+        let (pods, maps) = (&self.pods, &self.maps);
+        self.claims.sort_contested(|address, name| {
+            let pod = pods.get(name);
+            let map = pod.and_then(|pod| maps.get(&map_name(&pod.node)));
+            let is_published = map.is_some_and(|map| map.has_address(address));
+            (!is_published, pod.map(|pod| pod.created), name.clone())
+        });
+        let contested: Vec<IpAddr> = self
+            .claims
+            .contested()
+            .map(|(address, _)| address)
+            .collect();
+        for address in contested {
+            self.address_changed(address);
+        }
+    }
+
     /// Sets the labels of Nodes that the locators have.
     pub(super) fn use_keys(&mut self, keys: Vec<String>) {
         if self.keys != keys {
@@ -179,8 +219,8 @@ impl PodLocations {
         }
     }
 
-    fn map_write(&self, observed: &Observed, name: &Name) -> Option<Write> {
-        let spec = self.map_spec(observed, &name.1).map(|spec| json!(spec));
+    fn map_write(&self, observed: &Observed, name: &ObjectName) -> Option<Write> {
+        let spec = self.map_spec(observed, &name.name).map(|spec| json!(spec));
         let written = self.maps.get(name);
         write(Collection::PodMaps, name, spec, None, written)
     }
@@ -191,21 +231,26 @@ impl PodLocations {
         let mut pods = BTreeMap::new();
         for name in self.of_node.get(node)? {
             for address in self.own_addresses(name) {
-                pods.insert(address, format!("{}/{}", name.0, name.1));
+                pods.insert(address, name.to_string());
             }
         }
         let pods: BTreeMap<IpAddr, String> = pods.into_iter().take(MAX_POD_ADDRESSES).collect();
         (!pods.is_empty()).then_some(PodMapSpec { pods })
     }
 
-    fn locator_write(&self, observed: &Observed, name: &Name) -> Option<Write> {
+    fn locator_write(&self, observed: &Observed, name: &ObjectName) -> Option<Write> {
         let pod = self.pods.get(name);
         let spec = pod.map(|pod| json!(self.locator_spec(observed, name, pod)));
         let written = self.locators.get(name);
         write(Collection::PodLocators, name, spec, pod, written)
     }
 
-    fn locator_spec(&self, observed: &Observed, name: &Name, pod: &PodInfo) -> PodLocatorSpec {
+    fn locator_spec(
+        &self,
+        observed: &Observed,
+        name: &ObjectName,
+        pod: &PodInfo,
+    ) -> PodLocatorSpec {
         let node = observed.nodes.get(&pod.node);
         let label = |key: &String| {
             let value = node?.labels.get(key)?;
@@ -219,30 +264,52 @@ impl PodLocations {
         }
     }
 
-    /// The addresses that a Pod reports, without those of a Pod with a better claim.
-    fn own_addresses(&self, name: &Name) -> impl Iterator<Item = IpAddr> {
+    /// The addresses that a Pod reports, without those that another Pod has.
+    fn own_addresses(&self, name: &ObjectName) -> impl Iterator<Item = IpAddr> {
         let pod = self.pods.get(name);
         let addresses = pod.into_iter().flat_map(|pod| &pod.addresses).copied();
-        addresses.filter(move |address| self.owner(*address) == Some(name))
+        addresses.filter(move |address| self.holder(self.claims.at(*address)) == Some(name))
     }
 
-    /// The Pod that has the address: one that does not terminate, then the oldest. So a kubelet that reports the
-    /// address of a Pod of another node gets it only if its own Pod is older.
-    fn owner(&self, address: IpAddr) -> Option<&Name> {
-        let names = self.of_address.get(&address)?.iter();
-        names.min_by_key(|name| {
-            let pod = self.pods.get(*name);
-            (pod.map(|pod| (pod.terminates, pod.created)), *name)
-        })
+    /// The Pod that has an address, of those that report it: the first that does not terminate. So an address that is
+    /// used again moves at once, and a kubelet that reports the address of a Pod of another Node does not get it.
+    fn holder<'n>(&self, claims: &'n [ObjectName]) -> Option<&'n ObjectName> {
+        let mut names = claims.iter();
+        let living = names.find(|name| self.pods.get(*name).is_some_and(|pod| !pod.terminates));
+        living.or(claims.first())
+    }
+
+    /// The Pods that report an address of another Pod, without those of an address that is used again.
+    pub(super) fn conflicts(&self) -> BTreeSet<AddressConflict> {
+        let mut conflicts = BTreeSet::new();
+        for (address, claims) in self.claims.contested() {
+            let mut living = claims.iter().filter_map(|name| {
+                let pod = self.pods.get(name).filter(|pod| !pod.terminates)?;
+                Some((name.clone(), pod.node.clone()))
+            });
+            let Some(holder) = living.next() else {
+                continue;
+            };
+            conflicts.extend(living.map(|refused| AddressConflict {
+                address,
+                refused,
+                holder: holder.clone(),
+            }));
+        }
+        conflicts
     }
 }
 
-fn map_name(node: &str) -> Name {
-    (String::new(), node.to_owned())
+fn map_name(node: &str) -> ObjectName {
+    ObjectName::new("", node)
 }
 
 /// Removes a name from the set of `key`; an empty set is removed, too.
-fn remove_from<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Name>>, key: &K, name: &Name) {
+fn remove_from<K: Eq + Hash>(
+    sets: &mut HashMap<K, BTreeSet<ObjectName>>,
+    key: &K,
+    name: &ObjectName,
+) {
     if let Some(names) = sets.get_mut(key) {
         names.remove(name);
         if names.is_empty() {
@@ -254,7 +321,7 @@ fn remove_from<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Name>>, key: &K, nam
 /// The write that makes an object as desired; `None` if it is. An object of `owner` is deleted with that Pod.
 fn write(
     collection: Collection,
-    name: &Name,
+    name: &ObjectName,
     spec: Option<Value>,
     owner: Option<&PodInfo>,
     written: Option<&WrittenObject>,
@@ -272,7 +339,7 @@ fn write(
     let mut write = write_whole(collection, name, spec, version);
     if let (Some(owner), Some(metadata)) = (owner, write.body.get_mut("metadata")) {
         let reference =
-            json!({"apiVersion": "v1", "kind": "Pod", "name": name.1, "uid": owner.uid});
+            json!({"apiVersion": "v1", "kind": "Pod", "name": &*name.name, "uid": owner.uid});
         value::put(metadata, "ownerReferences", vec![reference]);
     }
     let is_as_desired = written.is_some_and(|written| written.has_content_of(&write.body));

@@ -6,6 +6,7 @@
 //! can distinguish the two after every agent had time for a report ([`every_report`]).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crd::topology_agent::Fallback;
 use crd::topology_agent::rate::every_report;
@@ -20,17 +21,17 @@ use super::observed::Observed;
 use super::selected_nodes::NodeCount;
 use super::validate::ValidatedPolicy;
 use super::value::{list, number, text};
-use super::write::{Name, Write};
+use super::write::Write;
 
 /// Limit of Services that a message names.
 const NAMED: usize = 3;
 
-pub(super) fn id(name: &Name) -> PolicyName {
-    let (namespace, name) = name;
+pub(super) fn id(name: &ObjectName) -> PolicyName {
+    let ObjectName { namespace, name } = name;
     if namespace.is_empty() {
-        PolicyName::cluster(name.as_str())
+        PolicyName::cluster(Arc::clone(name))
     } else {
-        PolicyName::namespaced(namespace.as_str(), name.as_str())
+        PolicyName::namespaced(Arc::clone(namespace), Arc::clone(name))
     }
 }
 
@@ -39,7 +40,7 @@ pub(super) fn id(name: &Name) -> PolicyName {
 pub(super) fn plan(
     state: &Observed,
     collection: Collection,
-    name: &Name,
+    name: &ObjectName,
     validated: &ValidatedPolicy,
     since: i64,
     now: i64,

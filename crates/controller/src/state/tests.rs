@@ -5,7 +5,6 @@ mod round_trip;
 
 use proptest::prelude::*;
 use serde_json::json;
-use topology_core::model::ObjectName;
 
 use super::report::Reports;
 use super::*;
@@ -87,7 +86,7 @@ fn settle(state: &mut State, now: i64) -> Vec<Write> {
 }
 
 fn status_of<'v>(state: &'v State, collection: Collection, name: &str) -> &'v Value {
-    let key = (collection, (String::new(), name.to_owned()));
+    let key = (collection, ObjectName::new("", name));
     state.observed.objects[&key].get("status").unwrap()
 }
 
@@ -161,7 +160,7 @@ fn the_map_names_the_labels_that_a_node_has_with_an_empty_value() {
     state.apply(Collection::Nodes, node("n2", "a", true));
     state.apply(Collection::ClusterPolicies, near());
     settle(&mut state, NOW);
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     let nodes = &state.observed.objects[&key]["spec"]["nodes"];
     assert_eq!(nodes["n1"]["v"], json!(["a", "", "", "", ""]));
     assert_eq!(nodes["n1"]["emptyLabels"], json!(["pool"]));
@@ -175,7 +174,7 @@ fn the_map_holds_the_labels_that_policies_and_flags_use() {
     state.apply(Collection::Nodes, node("n1", "a", true));
     state.apply(Collection::ClusterPolicies, near());
     settle(&mut state, NOW);
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     assert_eq!(
         state.observed.objects[&key]["spec"]["keys"],
         json!([
@@ -212,7 +211,7 @@ fn d13_a_namespace_with_many_labels_displaces_no_others_from_the_map() {
     let shop = policy("shop", "near".to_owned(), "zzz.example/shelf".to_owned());
     state.apply(Collection::Policies, shop);
     settle(&mut state, NOW);
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     let keys = state.observed.objects[&key]["spec"]["keys"]
         .as_array()
         .unwrap();
@@ -374,7 +373,7 @@ fn a_drain_ramps_is_active_expires_and_is_renewed() {
     assert_eq!(phase(&state), own("Active", 311));
     settle(&mut state, NOW + 3_600_000);
     assert_eq!(phase(&state), own("Expired", 0));
-    let key = (Collection::Drains, (String::new(), "b".to_owned()));
+    let key = (Collection::Drains, ObjectName::new("", "b"));
     let mut renewed = state.observed.objects[&key].clone();
     renewed["spec"]["expiresAt"] = "2026-11-22T21:00:00Z".into();
     state.apply(Collection::Drains, renewed);
@@ -484,7 +483,7 @@ fn the_cpu_of_a_node_is_limited_to_the_maximum_of_the_map() {
     state.apply(Collection::Nodes, huge);
     state.apply(Collection::Nodes, node("n1", "a", true));
     settle(&mut state, NOW);
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     let nodes = &state.observed.objects[&key]["spec"]["nodes"];
     assert_eq!(nodes["huge"]["cpuMilli"], 1_000_000_000);
     assert_eq!(nodes["n1"]["cpuMilli"], 3800);
@@ -504,7 +503,7 @@ fn a_node_that_the_api_server_would_refuse_is_left_out_of_the_map() {
     };
     state.observed.nodes.insert("invalid".to_owned(), info);
     settle(&mut state, NOW);
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     let nodes = state.observed.objects[&key]["spec"]["nodes"]
         .as_object()
         .unwrap();
@@ -519,7 +518,7 @@ fn a_deleted_report_leaves_no_entries() {
     state.apply(Collection::Nodes, node("n1", "a", true));
     state.apply(Collection::ClusterPolicies, near());
     state.apply(Collection::Agents, fallback_report());
-    assert!(state.delete(Collection::Agents, &(String::new(), "n1".to_owned())));
+    assert!(state.delete(Collection::Agents, &ObjectName::new("", "n1")));
     assert_eq!(
         format!("{:?}", state.observed.reports),
         format!("{:?}", Reports::default())
@@ -539,7 +538,7 @@ proptest! {
                 state.apply(Collection::Nodes, node(&format!("n{number}"), "a", true));
             }
             for number in (0..first).step_by(3) {
-                state.delete(Collection::Nodes, &(String::new(), format!("n{number}")));
+                state.delete(Collection::Nodes, &ObjectName::new("", format!("n{number}")));
             }
             settle(&mut state, NOW);
             let mut found = BTreeSet::new();
@@ -682,7 +681,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
     let known = state.observed.labels.meant.get_mut("pol").unwrap();
     assert_eq!(known.replace("kept".to_owned()).as_deref(), Some("pool"));
     state.apply(Collection::Nodes, node("n1", "b", true));
-    state.delete(Collection::Nodes, &(String::new(), "n2".to_owned()));
+    state.delete(Collection::Nodes, &ObjectName::new("", "n2"));
     state.plan(NOW);
     assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("kept"));
     let mut labelled = node("n1", "b", true);
@@ -693,7 +692,7 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
 
     // No suggestion is kept for a deleted policy.
     for name in ["one", "two", "three"] {
-        state.delete(Collection::Policies, &("shop".to_owned(), name.to_owned()));
+        state.delete(Collection::Policies, &ObjectName::new("shop", name));
     }
     state.plan(NOW);
     assert!(state.observed.labels.meant.is_empty());
@@ -725,8 +724,7 @@ fn the_consequence_of_an_unknown_level_depends_on_the_policy() {
             (Collection::ClusterPolicies, "", cluster),
             (Collection::Policies, "shop", namespaced),
         ] {
-            let object =
-                &state.observed.objects[&(collection, (namespace.to_owned(), "near".to_owned()))];
+            let object = &state.observed.objects[&(collection, ObjectName::new(namespace, "near"))];
             let [known, _, message] = condition(&object["status"], "LevelsKnown");
             assert_eq!(known, "False");
             let expected = format!("no Node has the label example.com/typo; {expected}");

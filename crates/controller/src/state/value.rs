@@ -1,8 +1,7 @@
 //! Reads and sets fields of JSON objects.
 
 use serde_json::Value;
-
-use super::write::Name;
+use topology_core::model::ObjectName;
 
 /// The text at a path such as `/metadata/name`; empty if there is none.
 pub(super) fn text<'v>(object: &'v Value, path: &str) -> &'v str {
@@ -35,9 +34,9 @@ pub(super) fn list<'v>(object: &'v Value, path: &str) -> &'v [Value] {
         .unwrap_or_default()
 }
 
-pub(super) fn name(object: &Value) -> Name {
-    (
-        text(object, "/metadata/namespace").to_owned(),
-        text(object, "/metadata/name").to_owned(),
+pub(super) fn name(object: &Value) -> ObjectName {
+    ObjectName::new(
+        text(object, "/metadata/namespace"),
+        text(object, "/metadata/name"),
     )
 }

@@ -1,22 +1,22 @@
 //! The write of a whole object that only the controller writes.
 
 use serde_json::{Value, json};
+use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 use super::value::put;
-use super::write::{Name, Write, WriteKind};
+use super::write::{Write, WriteKind};
 
 /// Creates the object, or replaces the version of it that was read.
 pub(super) fn write_whole(
     collection: Collection,
-    name: &Name,
+    name: &ObjectName,
     spec: Value,
     version: Option<&str>,
 ) -> Write {
-    let (namespace, own_name) = name;
-    let mut metadata = json!({ "name": own_name });
-    if !namespace.is_empty() {
-        put(&mut metadata, "namespace", namespace.as_str());
+    let mut metadata = json!({ "name": &*name.name });
+    if !name.namespace.is_empty() {
+        put(&mut metadata, "namespace", &*name.namespace);
     }
     let kind = match version {
         None => WriteKind::Create,

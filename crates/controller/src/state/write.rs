@@ -1,19 +1,17 @@
 //! The writes that the state plans.
 
 use serde_json::Value;
+use topology_core::model::ObjectName;
 
 use super::collection::Collection;
 
 /// The field manager of patches.
 pub const MANAGER: &str = "ipvs-topo-controller";
 
-/// Namespace and name of an object.
-pub type Name = (String, String);
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     pub collection: Collection,
-    pub name: Name,
+    pub name: ObjectName,
     pub kind: WriteKind,
     /// The object, or the patch.
     pub body: Value,

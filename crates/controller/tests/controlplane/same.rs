@@ -102,7 +102,7 @@ spec:
                     let name = if write.kind == WriteKind::Create {
                         ""
                     } else {
-                        &*write.name.1
+                        &*write.name.name
                     };
                     let path = Collection::Maps.path("", name);
                     self.ask("the map", &async |api| match write.kind {

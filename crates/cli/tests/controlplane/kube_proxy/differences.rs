@@ -49,20 +49,20 @@ impl Difference {
                 ipvs_topo: "It has the endpoints on this node and serves clients outside of the cluster. \
                      If only other nodes have one, their packets are dropped.",
                 reason: "kube-proxy then sends outside clients to other nodes, and the replies return another way \
-                     (KP-WK-01, [decision 0018](decisions/0018-outside-clients-by-mark.md)).",
+                     (kubernetes/kubernetes#93456, [decision 0018](decisions/0018-outside-clients-by-mark.md)).",
             },
             Self::InsideClients => Row {
                 place: "`externalTrafficPolicy: Local`: node ports, load balancer addresses and external IPs",
                 kube_proxy: "the endpoints on this node, for all clients",
                 ipvs_topo: "the endpoints on all nodes, for clients inside the cluster",
-                reason: "The API limits outside clients only; kube-proxy's other modes do the same (KP-TP-08).",
+                reason: "The API limits outside clients only; kube-proxy's other modes do the same.",
             },
             Self::InternalLocal => Row {
                 place: "`internalTrafficPolicy: Local` of a Service that is also reachable from outside, \
                      without an endpoint on this node: the cluster IP",
                 kube_proxy: "the endpoints on other nodes",
                 ipvs_topo: "no real server, so connections are refused",
-                reason: "The API permits endpoints on this node only (KP-WK-02).",
+                reason: "The API permits endpoints on this node only.",
             },
             Self::ExternalIp => Row {
                 place: "`externalIPs`",
@@ -74,13 +74,13 @@ impl Difference {
                 place: "a load balancer address or external IP that is the address of another Node",
                 kube_proxy: "served",
                 ipvs_topo: "not served, and reported",
-                reason: "The other node would become unreachable from this one (KP-WK-09).",
+                reason: "The other node would become unreachable from this one (kubernetes/kubernetes#93175).",
             },
             Self::Contested => Row {
                 place: "two Services with the same address, protocol and port",
                 kube_proxy: "the endpoints of one of them, which may change with each sync",
                 ipvs_topo: "the endpoints of the older Service; the other one is reported",
-                reason: "A new Service must not take traffic of another (KP-WK-11).",
+                reason: "A new Service must not take traffic of another.",
             },
         }
     }

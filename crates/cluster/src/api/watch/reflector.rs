@@ -6,6 +6,7 @@
 
 mod known_objects;
 mod nodes;
+mod reports;
 #[cfg(test)]
 mod tests;
 mod watched;
@@ -19,10 +20,10 @@ use topology_core::model::ObjectName;
 use super::options::{ClientNodes, NodeSource, Relists, WatchOptions};
 use super::resources::{Need, ResourceId, WatchedResource};
 use crate::convert::{self, Context, Converted, Outcome};
-use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::event::{Batch, Completeness, Event};
 use crate::object::{Kind, Object, ObjectKey};
 use crate::source::{ObjectState, fingerprint, last_good_stays};
-use crate::warning::{Code, Warning};
+use crate::warning::Warning;
 use kube_io::ApiError;
 use object_tree::Node;
 
@@ -31,6 +32,7 @@ use super::node_source::topology_map::{NodeScope, TopologyMaps};
 use super::node_source::waiting_objects::WaitingObjects;
 use known_objects::KnownObjects;
 pub(crate) use nodes::NodeQuery;
+use reports::ChangedReports;
 use watched::Watched;
 
 #[derive(Debug)]
@@ -44,21 +46,15 @@ pub(crate) struct Reflector {
     label_usage: Option<LabelUsage>,
     /// Whether any policy has selected by namespaces since the start.
     by_namespace: bool,
-    /// The names of the reports that have warnings.
-    warned: BTreeSet<Arc<str>>,
     /// Objects that are not usable yet, with the time when they are (milliseconds since 1970).
     early: BTreeMap<ObjectKey, (i64, ResourceId, Node)>,
-    /// Why resources cannot be read, by name of the resource.
-    errors: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
-    /// The objects that the last warning about missing labels names.
-    waiting: Vec<ObjectKey>,
     waiting_objects: WaitingObjects,
     /// The labels of the last `Unread` event.
     unread: BTreeSet<Arc<str>>,
-    /// Whether the list of Nodes that objects wait for is delayed, because the last was recent.
-    delayed: bool,
-    batch: Batch,
+    /// The events of the next batches.
+    events: Vec<Event>,
+    reports: ChangedReports,
 }
 
 /// How many events a batch has at most.
@@ -88,14 +84,11 @@ impl Reflector {
             maps,
             label_usage,
             by_namespace: false,
-            warned: BTreeSet::new(),
-            errors: BTreeMap::new(),
             completeness: None,
-            waiting: Vec::new(),
             waiting_objects: WaitingObjects::default(),
             unread: BTreeSet::new(),
-            delayed: false,
-            batch: Event::Begin.into(),
+            events: vec![Event::Begin],
+            reports: ChangedReports::default(),
         }
     }
 
@@ -103,16 +96,19 @@ impl Reflector {
     pub(crate) fn take(&mut self) -> Option<Batch> {
         self.report_waiting();
         self.send_unread();
-        let Batch { events, reports } = &mut self.batch;
-        if events.len() > BATCH {
-            let later = events.split_off(BATCH);
+        if self.events.len() > BATCH {
+            let later = self.events.split_off(BATCH);
             return Some(Batch {
-                events: std::mem::replace(events, later),
+                events: std::mem::replace(&mut self.events, later),
                 reports: Vec::new(),
             });
         }
-        let is_empty = events.is_empty() && reports.is_empty();
-        (!is_empty).then(|| std::mem::take(&mut self.batch))
+        let batch = Batch {
+            events: std::mem::take(&mut self.events),
+            reports: self.reports.take(),
+        };
+        let is_empty = batch.events.is_empty() && batch.reports.is_empty();
+        (!is_empty).then_some(batch)
     }
 
     /// Counts the known objects of a resource, without Nodes that come from TopologyMaps.
@@ -167,7 +163,8 @@ impl Reflector {
             return;
         };
         let gone = known.end(id.kind(), now);
-        self.report_doubt(id);
+        let missing = self.doubt(id).map(|(_, missing)| missing);
+        self.reports.set_doubt(self.name(id), missing);
         for key in gone {
             self.object_deleted(id, &key);
         }
@@ -179,26 +176,6 @@ impl Reflector {
     /// objects, and how many objects stay until then.
     pub(crate) fn doubt(&self, id: ResourceId) -> Option<(Duration, usize)> {
         self.known(id)?.doubt()
-    }
-
-    fn report_doubt(&mut self, id: ResourceId) {
-        let name = self.name(id);
-        let warning = self.doubt(id).map(|(_, missing)| {
-            let message = format!(
-                "the last list of {name} lacks {missing} objects, more than half of the known ones; \
-                 they stay until a second list, a minute later, lacks them too"
-            );
-            let remedy = "check whether this is the right API server and whether its data was lost; \
-                          --relists=believe removes them at once";
-            Warning {
-                code: Code::ListDoubted,
-                ..Warning::of_file(&"".into(), 0, message, remedy)
-            }
-        });
-        self.report_on(
-            format!("list of {name}").into(),
-            warning.into_iter().collect(),
-        );
     }
 
     /// Removes all objects of a resource that the server does not know.
@@ -242,17 +219,17 @@ impl Reflector {
                 let state = ObjectState::Good(fingerprint(&object));
                 let was_sent = self.was_good(id, &key);
                 let is_changed = self.put(id, &key, state);
-                self.report(&key, warnings);
+                self.reports.set_object(&key, warnings);
                 if is_changed {
                     self.send_or_hold(&key, object, was_sent);
                 }
             }
             Outcome::Ignored(key, reason) => {
                 let is_changed = self.put(id, &key, ObjectState::Ignored(reason));
-                self.report(&key, warnings);
+                self.reports.set_object(&key, warnings);
                 self.forget_labels(&key);
                 if is_changed {
-                    self.batch.events.push(Event::Ignore(key, reason));
+                    self.events.push(Event::Ignore(key, reason));
                 }
             }
             Outcome::Invalid(key) => {
@@ -313,9 +290,9 @@ impl Reflector {
             warnings.push(last_good_stays(&"".into(), 0, &key));
         }
         let is_changed = self.put(id, &key, ObjectState::Invalid);
-        self.report(&key, warnings);
+        self.reports.set_object(&key, warnings);
         if is_changed {
-            self.batch.events.push(Event::Keep(key));
+            self.events.push(Event::Keep(key));
         }
     }
 
@@ -349,9 +326,9 @@ impl Reflector {
 
     fn forget(&mut self, key: &ObjectKey) {
         self.early.remove(key);
-        self.report(key, Vec::new());
+        self.reports.set_object(key, Vec::new());
         self.forget_labels(key);
-        self.batch.events.push(Event::Delete(key.clone()));
+        self.events.push(Event::Delete(key.clone()));
     }
 
     /// Reports why a resource cannot be read; withdraws the report without an error.
@@ -361,41 +338,7 @@ impl Reflector {
         server: &Arc<str>,
         error: Option<&ApiError>,
     ) {
-        let name = self.name(id);
-        let warning = error.map(|error| Warning {
-            code: Code::Input,
-            ..Warning::of_file(server, 0, error.to_string(), "")
-        });
-        let known = self.errors.get(name);
-        if known == warning.as_ref() {
-            return;
-        }
-        let mut report = FileReport::empty(&name.into());
-        report.warnings.extend(warning.clone());
-        self.batch.reports.push(report);
-        match warning {
-            Some(warning) => drop(self.errors.insert(name, warning)),
-            None => drop(self.errors.remove(name)),
-        }
-    }
-
-    fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
-        if !warnings.is_empty() || !self.warned.is_empty() {
-            self.report_on(key.to_string().into(), warnings);
-        }
-    }
-
-    fn report_on(&mut self, name: Arc<str>, warnings: Vec<Warning>) {
-        let mut report = FileReport::empty(&name);
-        report.warnings = warnings;
-        if report.warnings.is_empty() {
-            if self.warned.remove(&name) {
-                self.batch.reports.push(report);
-            }
-        } else {
-            self.warned.insert(name);
-            self.batch.reports.push(report);
-        }
+        self.reports.set_error(self.name(id), server, error);
     }
 
     fn watch_selectors(&mut self, object: &Object) {
@@ -426,7 +369,7 @@ impl Reflector {
     fn complete(&mut self, completeness: Completeness) {
         self.send_substitutes();
         self.completeness = Some(completeness);
-        self.batch.events.push(Event::Complete(completeness));
+        self.events.push(Event::Complete(completeness));
     }
 
     fn key(&mut self, id: ResourceId, node: &Node) -> Option<ObjectKey> {

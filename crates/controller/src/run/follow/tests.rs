@@ -72,7 +72,7 @@ async fn listed_names(connection: Connection, confirm: Duration) -> Vec<Vec<Stri
     let mut all: Vec<Vec<String>> = Vec::new();
     while all.last().is_none_or(|names| !names.is_empty()) {
         if let Some(Update::Listed(_, names)) = updates.recv().await {
-            all.push(names.into_iter().map(|(_, name)| name).collect());
+            all.push(names.iter().map(|name| name.name.to_string()).collect());
         }
     }
     following.abort();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use topology_core::hints::{HintEvent, HintMode, HintedSlices, Zones, reconcile};
+use topology_core::model::ObjectName;
 
-use super::super::write::Name;
 use super::service::ServiceHints;
 use super::slice::{Author, Group, Slice, Written};
 
@@ -47,13 +47,13 @@ pub(super) struct HintDecision {
     /// The Event to record when the state changes.
     pub(super) event: Option<HintEvent>,
     /// Slices and their new endpoints.
-    pub(super) changes: Vec<(Name, Vec<Value>)>,
+    pub(super) changes: Vec<(ObjectName, Vec<Value>)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'h> {
-    pub(super) services: &'h BTreeMap<Name, ServiceHints>,
-    pub(super) written: &'h BTreeMap<Name, Written>,
+    pub(super) services: &'h BTreeMap<ObjectName, ServiceHints>,
+    pub(super) written: &'h BTreeMap<ObjectName, Written>,
     /// Why each is left alone.
     pub(super) left: &'h BTreeMap<Group, String>,
     /// The state of each at the last decision.
@@ -64,7 +64,7 @@ impl Known<'_> {
     pub(super) fn decide(
         &self,
         group: &Group,
-        slices: &[(&Name, &Slice)],
+        slices: &[(&ObjectName, &Slice)],
         zones: Option<&Zones>,
     ) -> HintDecision {
         let asked = self
@@ -82,13 +82,15 @@ impl Known<'_> {
             .iter()
             .filter(|(name, slice)| wanted != HintMode::Nothing || self.is_ours(name, slice));
         let mut hinted = HintedSlices {
-            keep: ours.map(|(name, slice)| slice.to_hint(&name.1)).collect(),
+            keep: ours
+                .map(|(name, slice)| slice.to_hint(&name.name))
+                .collect(),
             ..HintedSlices::default()
         };
         let before = self.was_allocated(group, asked, slices);
         let event = reconcile(wanted, zones, group.1, before, &mut hinted);
-        let change = |(name, slice): &(&Name, &Slice)| {
-            let new = hinted.update.iter().find(|new| *new.name == *name.1)?;
+        let change = |(name, slice): &(&ObjectName, &Slice)| {
+            let new = hinted.update.iter().find(|new| new.name == name.name)?;
             Some(((*name).clone(), slice.with(new)?))
         };
         let changes: Vec<_> = slices.iter().filter_map(change).collect();
@@ -106,7 +108,7 @@ impl Known<'_> {
     }
 
     /// Whether the hints of a slice are ours.
-    fn is_ours(&self, name: &Name, slice: &Slice) -> bool {
+    fn is_ours(&self, name: &ObjectName, slice: &Slice) -> bool {
         let written = || self.written.get(name);
         match slice.author {
             Author::Us => true,
@@ -116,8 +118,14 @@ impl Known<'_> {
     }
 
     /// Whether the current hints are hints by CPU: by the last decision, or else by the slices.
-    fn was_allocated(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
-        let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
+    fn was_allocated(
+        &self,
+        group: &Group,
+        asked: HintMode,
+        slices: &[(&ObjectName, &Slice)],
+    ) -> bool {
+        let ours =
+            |(name, slice): &(&ObjectName, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.states.get(group) {
             Some(state) => *state == HintState::Allocated,
             None => matches!(asked, HintMode::Auto | HintMode::Nothing) && slices.iter().any(ours),
@@ -128,7 +136,7 @@ impl Known<'_> {
         &self,
         group: &Group,
         asked: HintMode,
-        slices: &[(&Name, &Slice)],
+        slices: &[(&ObjectName, &Slice)],
     ) -> Option<String> {
         if asked == HintMode::Nothing {
             return None;
@@ -141,7 +149,7 @@ impl Known<'_> {
         self.left.get(group).cloned().or_else(found)
     }
 
-    fn other_writer(&self, name: &Name, slice: &Slice) -> Option<String> {
+    fn other_writer(&self, name: &ObjectName, slice: &Slice) -> Option<String> {
         let action = match slice.author {
             Author::Kubernetes(_) => "manages",
             Author::Declared(_) => "has applied the endpoints of",
@@ -151,6 +159,6 @@ impl Known<'_> {
             Author::Us | Author::Other(_) => return None,
         };
         let by = slice.author.name();
-        Some(format!("{by} {action} EndpointSlice {}", name.1))
+        Some(format!("{by} {action} EndpointSlice {}", name.name))
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use topology_core::hints::{self, HintedEndpoint};
-use topology_core::model::{Family, Hints};
+use topology_core::model::{Family, Hints, ObjectName};
 
-use super::super::value::{list, name, number, put, text};
-use super::super::write::{MANAGER, Name};
+use super::super::value::{list, number, put, text};
+use super::super::write::MANAGER;
 
 /// Controllers of Kubernetes; they write all fields of their slices.
 const THEIRS: [&str; 2] = [
@@ -18,11 +18,11 @@ const MANAGED_BY: &str = "/metadata/labels/endpointslice.kubernetes.io~1managed-
 const SERVICE_NAME: &str = "/metadata/labels/kubernetes.io~1service-name";
 
 /// The Service and the address family of slices that are hinted together.
-pub(super) type Group = (Name, Family);
+pub(super) type Group = (ObjectName, Family);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slice {
-    service: Name,
+    service: ObjectName,
     family: Family,
     pub(super) version: String,
     generation: u64,
@@ -99,7 +99,7 @@ impl Slice {
         };
         let service = text(object, SERVICE_NAME);
         (!service.is_empty()).then(|| Self {
-            service: (name(object).0, service.to_owned()),
+            service: ObjectName::new(text(object, "/metadata/namespace"), service),
             family,
             version: text(object, "/metadata/resourceVersion").to_owned(),
             generation: number(object, "/metadata/generation"),

@@ -1,32 +1,35 @@
 //! Names that wait for a plan, each once.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use topology_core::model::ObjectName;
 
 use super::planned::Planned;
-use crate::state::write::{Name, Write};
+use crate::state::write::Write;
 
 /// Namespaces take turns, so many changes in one do not delay another. Within a namespace: first in, first out.
 #[derive(Debug, Default)]
 pub(super) struct NameQueue {
     /// Namespaces with names, the next one first.
-    turns: VecDeque<String>,
-    names: BTreeMap<String, VecDeque<Name>>,
-    queued: HashSet<Name>,
+    turns: VecDeque<Arc<str>>,
+    names: BTreeMap<Arc<str>, VecDeque<ObjectName>>,
+    queued: HashSet<ObjectName>,
 }
 
 impl NameQueue {
-    pub(super) fn push(&mut self, name: Name) {
+    pub(super) fn push(&mut self, name: ObjectName) {
         if !self.queued.insert(name.clone()) {
             return;
         }
-        let names = self.names.entry(name.0.clone()).or_default();
+        let names = self.names.entry(Arc::clone(&name.namespace)).or_default();
         if names.is_empty() {
-            self.turns.push_back(name.0.clone());
+            self.turns.push_back(Arc::clone(&name.namespace));
         }
         names.push_back(name);
     }
 
-    fn pop(&mut self) -> Option<Name> {
+    fn pop(&mut self) -> Option<ObjectName> {
         let namespace = self.turns.pop_front()?;
         let names = self.names.get_mut(&namespace)?;
         let name = names.pop_front()?;
@@ -43,7 +46,7 @@ impl NameQueue {
     pub(super) fn take_writes(
         &mut self,
         most: usize,
-        plan: impl Fn(&Name) -> Planned,
+        plan: impl Fn(&ObjectName) -> Planned,
     ) -> Vec<Write> {
         let (mut writes, mut unfinished) = (Vec::new(), Vec::new());
         while writes.len() < most

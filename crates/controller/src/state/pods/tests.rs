@@ -1,19 +1,22 @@
 //! The PodMaps and PodLocators of Pods that come, move and die, while writes succeed, fail or wait.
 
+mod addresses;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use topology_core::model::ObjectName;
 
-use crate::state::{Collection, Name, State, Write, WriteKind};
+use crate::state::{Collection, State, Write, WriteKind};
 
 const NOW: i64 = 1_795_291_200_000;
 
 /// The objects of an API server.
 #[derive(Debug, Default)]
 struct Server {
-    objects: BTreeMap<(Collection, Name), Value>,
+    objects: BTreeMap<(Collection, ObjectName), Value>,
     version: u64,
 }
 
@@ -58,7 +61,7 @@ impl Server {
     }
 
     fn spec(&self, collection: Collection, namespace: &str, name: &str) -> Option<&Value> {
-        let name = (namespace.to_owned(), name.to_owned());
+        let name = ObjectName::new(namespace, name);
         self.objects.get(&(collection, name))?.get("spec")
     }
 
@@ -86,8 +89,8 @@ fn pod(name: &str, node: &str, addresses: &[&str], created: u8) -> Value {
     })
 }
 
-fn name(name: &str) -> Name {
-    ("shop".to_owned(), name.to_owned())
+fn name(name: &str) -> ObjectName {
+    ObjectName::new("shop", name)
 }
 
 /// A state with the Nodes `n1` in zone a and `n2` in zone b.
@@ -231,7 +234,7 @@ fn objects_that_must_wait_do_not_keep_others_from_their_turn() {
     let written = RefCell::new(Vec::new());
     for _ in 0..3 {
         let waits =
-            |collection, name: &Name| written.borrow().contains(&(collection, name.clone()));
+            |collection, name: &ObjectName| written.borrow().contains(&(collection, name.clone()));
         let writes = state.plan_pods(waits);
         assert_eq!(writes.len(), 200);
         for write in writes {
@@ -257,9 +260,9 @@ fn a_namespace_with_many_changes_does_not_delay_another() {
     state.apply(Collection::Pods, quiet);
     state.plan(NOW);
     let first = state.plan_pods(|_, _| false);
-    let named: Vec<&Name> = first.iter().map(|write| &write.name).collect();
+    let named: Vec<&ObjectName> = first.iter().map(|write| &write.name).collect();
     assert!(
-        named.contains(&&("zoo".to_owned(), "db-0".to_owned())),
+        named.contains(&&ObjectName::new("zoo", "db-0")),
         "{named:?}"
     );
 }
@@ -275,6 +278,8 @@ enum Change {
     Write(bool),
     /// Another client changes or deletes an object.
     Meddle(u8),
+    /// The controller starts again.
+    Restart,
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -287,6 +292,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => (0..3_u8).prop_map(Change::NodeGone),
         4 => any::<bool>().prop_map(Change::Write),
         1 => any::<u8>().prop_map(Change::Meddle),
+        1 => Just(Change::Restart),
     ]
 }
 
@@ -294,16 +300,45 @@ fn change() -> impl Strategy<Value = Change> {
 #[derive(Debug, Default)]
 struct Model {
     pods: BTreeMap<u8, (u8, Vec<u8>, u8, bool)>,
+    /// Each Pod with an address that it reports, in the order in which the controller learned them.
+    claims: Vec<(u8, u8)>,
     nodes: BTreeMap<u8, bool>,
 }
 
 impl Model {
+    /// A Pod of another age is another Pod.
+    fn set_pod(&mut self, pod: u8, pod_of: (u8, Vec<u8>, u8, bool)) {
+        let is_same = self.pods.get(&pod).is_some_and(|old| old.2 == pod_of.2);
+        let stays = |claim: &(u8, u8)| claim.0 != pod || is_same && pod_of.1.contains(&claim.1);
+        self.claims.retain(stays);
+        for address in &pod_of.1 {
+            if !self.claims.contains(&(pod, *address)) {
+                self.claims.push((pod, *address));
+            }
+        }
+        if pod_of.1.is_empty() {
+            self.pods.remove(&pod);
+        } else {
+            self.pods.insert(pod, pod_of);
+        }
+    }
+
+    /// Orders the claims as a controller that starts: those in a PodMap first, then by age.
+    fn restart(&mut self, server: &Server) {
+        let pods = &self.pods;
+        self.claims.sort_by_key(|(pod, address)| {
+            let (node, _, age, _) = &pods[pod];
+            let map = server.map(&format!("n{node}"));
+            (map[format!("10.0.0.{address}")].is_null(), *age, *pod)
+        });
+    }
+
     fn owns(&self, pod: u8, address: u8) -> bool {
         let claims = self
-            .pods
+            .claims
             .iter()
-            .filter(|(_, (_, own, ..))| own.contains(&address));
-        let best = claims.min_by_key(|(name, (_, _, age, ends))| (*ends, *age, **name));
+            .filter(|(_, claimed)| *claimed == address);
+        let best = claims.min_by_key(|(name, _)| self.pods[name].3);
         best.is_some_and(|(name, _)| *name == pod)
     }
 
@@ -341,6 +376,17 @@ impl Model {
     }
 }
 
+fn pod_object(name: u8, (node, addresses, age, ends): &(u8, Vec<u8>, u8, bool)) -> Value {
+    let texts = addresses.iter().map(|one| format!("10.0.0.{one}"));
+    let texts: Vec<String> = texts.collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut object = pod(&format!("p{name}"), &format!("n{node}"), &texts, *age);
+    if *ends {
+        object["metadata"]["deletionTimestamp"] = "2026-11-21T20:00:00Z".into();
+    }
+    object
+}
+
 /// A controller, its API server, and what both should have.
 #[derive(Debug, Default)]
 struct World {
@@ -358,7 +404,7 @@ impl World {
             Change::PodGone(pod) => {
                 let gone = name(&format!("p{pod}"));
                 self.state.delete(Collection::Pods, &gone);
-                self.model.pods.remove(&pod);
+                self.model.set_pod(pod, (0, Vec::new(), 0, false));
             }
             Change::Node(number, zone) => {
                 let object = node(&format!("n{number}"), if zone { "a" } else { "b" });
@@ -366,30 +412,38 @@ impl World {
                 self.model.nodes.insert(number, zone);
             }
             Change::NodeGone(number) => {
-                let gone = (String::new(), format!("n{number}"));
+                let gone = ObjectName::new("", format!("n{number}"));
                 self.state.delete(Collection::Nodes, &gone);
                 self.model.nodes.remove(&number);
             }
             Change::Write(fails) => self.write(fails),
             Change::Meddle(number) => self.meddle(number),
+            Change::Restart => self.restart(),
         }
     }
 
+    fn restart(&mut self) {
+        self.state = State::default();
+        for (number, zone) in &self.model.nodes {
+            let object = node(&format!("n{number}"), if *zone { "a" } else { "b" });
+            self.state.apply(Collection::Nodes, object);
+        }
+        for (number, pod_of) in self.model.pods.iter().rev() {
+            self.state
+                .apply(Collection::Pods, pod_object(*number, pod_of));
+        }
+        for ((collection, _), object) in &self.server.objects {
+            self.state.apply(*collection, object.clone());
+        }
+        self.model.restart(&self.server);
+        self.state.plan(NOW);
+        self.state.plan_pods(|_, _| false);
+    }
+
     fn set_pod(&mut self, name: u8, pod_of: (u8, Vec<u8>, u8, bool)) {
-        let (node, addresses, age, ends) = &pod_of;
-        let texts = addresses.iter().map(|one| format!("10.0.0.{one}"));
-        let texts: Vec<String> = texts.collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mut object = pod(&format!("p{name}"), &format!("n{node}"), &texts, *age);
-        if *ends {
-            object["metadata"]["deletionTimestamp"] = "2026-11-21T20:00:00Z".into();
-        }
-        self.state.apply(Collection::Pods, object);
-        if addresses.is_empty() {
-            self.model.pods.remove(&name);
-        } else {
-            self.model.pods.insert(name, pod_of);
-        }
+        self.state
+            .apply(Collection::Pods, pod_object(name, &pod_of));
+        self.model.set_pod(name, pod_of);
     }
 
     fn write(&mut self, fails: bool) {
@@ -426,6 +480,7 @@ proptest! {
     #[test]
     fn whatever_happens_the_objects_become_those_of_the_pods(changes in prop::collection::vec(change(), 1..40)) {
         let mut world = World::default();
+        world.restart();
         for change in changes {
             world.apply(change);
         }

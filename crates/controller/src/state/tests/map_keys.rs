@@ -17,8 +17,8 @@ fn by_label(namespace: &str, label: &str) -> Value {
     service(namespace, "cart", &[("keys", &format!("{label},*"))])
 }
 
-fn name(namespace: &str) -> Name {
-    (namespace.to_owned(), "cart".to_owned())
+fn name(namespace: &str) -> ObjectName {
+    ObjectName::new(namespace, "cart")
 }
 
 /// A state with a Node, and complete lists.
@@ -31,7 +31,7 @@ fn listed(options: StateOptions) -> State {
 
 /// The labels of the first shard, without those of every map.
 fn keys(state: &State) -> Vec<String> {
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     let keys = value::list(&state.observed.objects[&key], "/spec/keys");
     let keys = keys.iter().skip(crd::REQUIRED_KEYS.len());
     keys.map(|key| key.as_str().unwrap().to_owned()).collect()
@@ -60,7 +60,7 @@ fn the_map_holds_the_labels_of_annotations_also_those_that_no_node_has() {
         );
         assert_eq!(keys(&state), labels);
     }
-    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let key = (Collection::Maps, ObjectName::new("", "shard-0"));
     assert_eq!(
         state.observed.objects[&key]["spec"]["nodes"]["n1"]["v"],
         json!(["a", "", "", "", "", "web"])
@@ -175,7 +175,7 @@ fn a_new_leader_keeps_the_labels_of_the_map_until_it_knows_who_uses_them() {
     let mut first = listed(StateOptions::default());
     first.apply(Collection::Services, by_label("shop", "pool"));
     settle(&mut first, NOW);
-    let map = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let map = (Collection::Maps, ObjectName::new("", "shard-0"));
     let mut second = State::default();
     second.apply(Collection::Nodes, node("n1", "a", true));
     second.apply(Collection::Maps, first.observed.objects[&map].clone());
@@ -242,7 +242,7 @@ proptest! {
                     used.insert(namespace, labels);
                 }
                 Change::Decides(number) => {
-                    let gone = (String::new(), "near".to_owned());
+                    let gone = ObjectName::new("", "near");
                     state.delete(Collection::ClusterPolicies, &gone);
                     if let Some(number) = number {
                         state.apply(Collection::ClusterPolicies, deciding(number));

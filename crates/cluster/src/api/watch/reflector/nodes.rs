@@ -68,11 +68,11 @@ impl Reflector {
 
     /// Records that the list which objects wait for is delayed, because the last was recent.
     pub(crate) fn mark_delayed(&mut self) {
-        self.delayed = true;
+        self.waiting_objects.set_delayed(true);
     }
 
     pub(crate) fn request_nodes(&mut self) {
-        self.delayed = false;
+        self.waiting_objects.set_delayed(false);
         if let Some(label_usage) = &mut self.label_usage {
             label_usage.next_request();
         }
@@ -129,14 +129,16 @@ impl Reflector {
         let (name, map, warnings) = convert::node_map(node, &mut self.context);
         let key = ObjectKey::global(Kind::Node, &name);
         self.put(ResourceId::TopologyMaps, &key, ObjectState::Good(0));
-        self.report_on(format!("{REPORT} {name}").into(), warnings);
+        self.reports
+            .set(format!("{REPORT} {name}").into(), warnings);
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.put(&name, map);
         self.send_changed_nodes(&changed);
     }
 
     pub(super) fn delete_map(&mut self, name: &str) {
-        self.report_on(format!("{REPORT} {name}").into(), Vec::new());
+        self.reports
+            .set(format!("{REPORT} {name}").into(), Vec::new());
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.remove(name);
         self.send_changed_nodes(&changed);
@@ -207,7 +209,7 @@ impl Reflector {
             Some(MapReadiness::Missing(gap)) => Some(warning(gap)),
             _ => None,
         };
-        self.report_on(REPORT.into(), gap.into_iter().collect());
+        self.reports.set(REPORT.into(), gap.into_iter().collect());
     }
 
     /// Sends all Nodes of the TopologyMaps, and removes the Nodes that these no longer have.
@@ -234,7 +236,7 @@ impl Reflector {
                     &key,
                     ObjectState::Good(fingerprint(&object)),
                 ) {
-                    self.batch.events.push(Event::Apply(object));
+                    self.events.push(Event::Apply(object));
                 }
             } else if let Some(true) = self
                 .known_mut(ResourceId::NODES)
@@ -249,12 +251,12 @@ impl Reflector {
     /// `was_sent`: an earlier version was sent.
     pub(super) fn send_or_hold(&mut self, key: &ObjectKey, object: Object, was_sent: bool) {
         let Some(label_usage) = &mut self.label_usage else {
-            return self.batch.events.push(Event::Apply(object));
+            return self.events.push(Event::Apply(object));
         };
         let differs = label_usage.uses(key, &object, was_sent);
         match label_usage.keys(key) {
             Some(_) => label_usage.hold(key, object),
-            None => self.batch.events.push(Event::Apply(object)),
+            None => self.events.push(Event::Apply(object)),
         }
         if differs && self.refresh_readiness() {
             self.send_ready();
@@ -298,14 +300,14 @@ impl Reflector {
     fn send_substitute(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         let object = label_usage.and_then(|label_usage| label_usage.first_substitute(key));
-        self.batch.events.extend(object.map(Event::Apply));
+        self.events.extend(object.map(Event::Apply));
     }
 
     /// Sends the changes of a held Service, without its policy, if a version was sent before.
     fn send_changes(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_ref();
         let object = label_usage.and_then(|label_usage| label_usage.update_substitute(key));
-        self.batch.events.extend(object.map(Event::Apply));
+        self.events.extend(object.map(Event::Apply));
     }
 
     /// Records that a list of Nodes failed or takes long, so that the start need not wait for it.
@@ -322,7 +324,7 @@ impl Reflector {
         };
         if self.unread != *label_usage.unread() {
             self.unread.clone_from(label_usage.unread());
-            self.batch.events.push(Event::Unread(self.unread.clone()));
+            self.events.push(Event::Unread(self.unread.clone()));
         }
     }
 
@@ -344,14 +346,13 @@ impl Reflector {
             NodeScope::Own => {
                 label_owner(key) == LabelOwner::Tenant && self.waiting_objects.is_long(key)
             }
-            NodeScope::All => self.delayed,
+            NodeScope::All => self.waiting_objects.is_delayed(),
         };
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let held: Vec<ObjectKey> = held.filter(waits_long).take(NAMED).cloned().collect();
-        if held != self.waiting {
-            let warnings = held.iter().map(unread_warning).collect();
-            self.waiting = held;
-            self.report_on(WAITING.into(), warnings);
+        if let Some(named) = self.waiting_objects.set_named(held) {
+            let warnings = named.iter().map(unread_warning).collect();
+            self.reports.set(WAITING.into(), warnings);
         }
     }
 
@@ -380,7 +381,7 @@ impl Reflector {
     fn send_held(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         let object = label_usage.and_then(|label_usage| label_usage.mark_sent(key));
-        self.batch.events.extend(object.map(Event::Apply));
+        self.events.extend(object.map(Event::Apply));
     }
 }
 

@@ -76,7 +76,7 @@ impl Fake {
         let mut new = self.state.decide_hints();
         let mut written = Vec::new();
         for write in slice_writes(&mut self.state) {
-            let name = write.name.1.clone();
+            let name = write.name.name.to_string();
             let slice = &self.slices[&name];
             assert_eq!(
                 write.body["metadata"]["resourceVersion"],

@@ -39,7 +39,7 @@ fn impossible_hints_are_removed_and_reported_until_they_are_possible() {
     assert_eq!(reasons(&fake.settle().0), [ENABLED]);
     for zone in ["b", "c"] {
         fake.state
-            .delete(Collection::Nodes, &(String::new(), zone.to_owned()));
+            .delete(Collection::Nodes, &ObjectName::new("", zone));
     }
     let (events, written) = fake.settle();
     assert!(
@@ -65,7 +65,7 @@ fn our_hints_are_removed_when_the_service_no_longer_requests_them_also_by_a_new_
                 object["spec"]["selector"] = json!({ "app": "cart" });
             }
             if change == "deleted" {
-                let name = ("shop".to_owned(), "cart".to_owned());
+                let name = ObjectName::new("shop", "cart");
                 fake.state.delete(Collection::Services, &name);
             } else {
                 fake.state.apply(Collection::Services, object);
@@ -86,10 +86,8 @@ fn our_hints_are_removed_when_the_service_no_longer_requests_them_also_by_a_new_
 fn nothing_is_written_before_the_first_lists_are_complete() {
     let mut fake = settled();
     fake.state.hints.listed.remove(&Collection::Services);
-    fake.state.delete(
-        Collection::Services,
-        &("shop".to_owned(), "cart".to_owned()),
-    );
+    fake.state
+        .delete(Collection::Services, &ObjectName::new("shop", "cart"));
     assert_eq!(fake.settle(), (vec![], vec![]));
 }
 
