@@ -52,6 +52,9 @@ pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
 /// The agent's default folder for its ownership record.
 pub const DEFAULT_STATE_DIR: &str = "/run/ipvs-topo";
 
+/// kube-proxy's default of `oomScoreAdj`.
+pub const OOM_SCORE_ADJ: i16 = -999;
+
 /// Network affinity for Kubernetes Services, in the kernel's own load balancer.
 #[derive(Debug, Parser)]
 #[command(name = "ipvs-topo", version, propagate_version = true, after_help = EXIT_CODES)]
@@ -194,6 +197,11 @@ impl AgentArgs {
     /// The node's name, which `configure` sets if no option does.
     pub fn node(&self) -> &str {
         self.node_name.as_deref().unwrap_or_default()
+    }
+
+    /// How often `-v` is given.
+    pub fn log_level(&self) -> u8 {
+        self.verbose.iter().copied().fold(0, u8::saturating_add)
     }
 
     /// What to watch on an API server, and how to treat relists.

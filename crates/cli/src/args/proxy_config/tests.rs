@@ -581,7 +581,14 @@ fn configz_has_kube_proxys_fields_with_the_values_in_use() {
     leaves("", shown, &mut fields);
     fields.retain(|field| field != "apiVersion" && field != "kind");
     assert!(fields.len() > 8, "{fields:?}");
-    for field in fields {
-        assert!(settings::of_field(&field).is_some(), "{field}");
+    for field in &fields {
+        assert!(settings::of_field(field).is_some(), "{field}");
+    }
+    let is_applied = |setting: &&ProxySetting| {
+        matches!(setting.effect, SettingEffect::Applied(_)) && !setting.field.is_empty()
+    };
+    for setting in settings::all().filter(is_applied) {
+        let is_shown = fields.iter().any(|field| setting.has(field));
+        assert!(is_shown, "/configz lacks {}", setting.field);
     }
 }
