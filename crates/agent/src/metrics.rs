@@ -10,6 +10,7 @@
 pub mod collect;
 pub mod figures;
 mod gauges;
+pub mod health_checks;
 pub mod http;
 mod labels;
 pub mod record;

@@ -146,7 +146,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:10256", value_parser = values::healthz_address)]
     pub healthz_bind_address: BindAddress,
 
-    /// Address of /metrics, /healthz, /proxyMode and /configz; "" turns them off.
+    /// Address of /metrics, /metrics/slis, /healthz, /proxyMode and /configz; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:10249", value_parser = values::metrics_address)]
     pub metrics_bind_address: BindAddress,
 
