@@ -10,6 +10,7 @@
 pub mod collect;
 pub mod figures;
 mod gauges;
+pub mod health_checks;
 pub mod http;
 mod labels;
 pub mod record;
@@ -127,7 +128,7 @@ impl Counts {
         );
         registry.register(
             "kubeproxy_network_programming_duration_seconds",
-            "Time from a change in the input to its acknowledgement by the kernel",
+            "Time from the change of a Pod or Service that changed an EndpointSlice to the end of the pass that programs it",
             self.programming_seconds.clone(),
         );
         registry.register(
@@ -175,7 +176,7 @@ impl Counts {
         );
         registry.register(
             "ipvs_topo_change_latency_seconds",
-            "As kubeproxy_network_programming_duration_seconds, in finer buckets and for both families",
+            "Time from the arrival of a change to the end of the pass that programs it",
             self.latency_seconds.clone(),
         );
         registry.register(

@@ -206,6 +206,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (services, slices) = (count(Kind::Service), count(Kind::EndpointSlice));
         self.metrics.input_changed(services, slices);
         self.pending.count(services, slices);
+        for event in &batch.events {
+            if let Event::Triggered(trigger) = event {
+                self.pending.triggered(*trigger);
+            }
+        }
         for warning in self.index.apply(batch) {
             tracing::warn!("{warning}");
         }
@@ -230,6 +235,7 @@ fn changed(event: &Event) -> Option<Kind> {
         | Event::Ignore(..)
         | Event::Keep(_)
         | Event::Unread(_)
+        | Event::Triggered(_)
         | Event::Complete(_) => None,
     }
 }

@@ -7,6 +7,7 @@ mod allow_lists;
 mod clients;
 mod dns;
 mod dns_question;
+mod empty_flags;
 mod format;
 mod host;
 mod locate;
@@ -32,6 +33,7 @@ pub use self::allow_lists::AllowListArgs;
 pub use self::clients::ClientArgs;
 pub use self::dns::DnsArgs;
 pub use self::dns_question::DnsQuestionArgs;
+pub use self::empty_flags::without_empty_flags;
 pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::host::HostArgs;
 pub use self::locate::LocateArgs;
@@ -49,6 +51,9 @@ pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
 
 /// The agent's default folder for its ownership record.
 pub const DEFAULT_STATE_DIR: &str = "/run/ipvs-topo";
+
+/// kube-proxy's default of `oomScoreAdj`.
+pub const OOM_SCORE_ADJ: i16 = -999;
 
 /// Network affinity for Kubernetes Services, in the kernel's own load balancer.
 #[derive(Debug, Parser)]
@@ -141,7 +146,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:10256", value_parser = values::healthz_address)]
     pub healthz_bind_address: BindAddress,
 
-    /// Address of /metrics, /healthz, /proxyMode and /configz; "" turns them off.
+    /// Address of /metrics, /metrics/slis, /healthz, /proxyMode and /configz; "" turns them off.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:10249", value_parser = values::metrics_address)]
     pub metrics_bind_address: BindAddress,
 
@@ -192,6 +197,11 @@ impl AgentArgs {
     /// The node's name, which `configure` sets if no option does.
     pub fn node(&self) -> &str {
         self.node_name.as_deref().unwrap_or_default()
+    }
+
+    /// How often `-v` is given.
+    pub fn log_level(&self) -> u8 {
+        self.verbose.iter().copied().fold(0, u8::saturating_add)
     }
 
     /// What to watch on an API server, and how to treat relists.

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use cli::args::{Cli, Command};
+use cli::args::{Cli, Command, without_empty_flags};
 use cli::exit::{ExitStatus, Failure};
 use cli::output::print;
 use cli::{diff, dns, explain, locate, render, simulate, start, status};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(without_empty_flags(std::env::args_os()));
     print::choose(cli.colour);
     run(&cli.command).map_or_else(|failure| report(&failure), ExitCode::from)
 }

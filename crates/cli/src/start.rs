@@ -1,21 +1,21 @@
 //! `ipvs-topo agent`: converts the command line to the agent's options, and runs the agent.
 
+mod configz;
+
 use std::time::Instant;
 
 use agent::agent_config::AgentConfig;
 use agent::start::{self, AgentOptions};
-use clap::ValueEnum as _;
-use clap::builder::PossibleValue;
-use dataplane::nftables::LinkName;
-use serde_json::json;
 use telemetry::log::{self, Verbosity};
 
-use crate::args::AgentArgs;
 use crate::args::proxy_config::change;
-use crate::args::values::{BindAddress, NodeSourceArg, Period};
+use crate::args::values::NodeSourceArg;
+use crate::args::{AgentArgs, OOM_SCORE_ADJ};
 use crate::exit::{ExitStatus, Failure};
 use crate::origin::Origin;
 use crate::runtime;
+
+pub(crate) use self::configz::configz;
 
 /// Runs the agent until SIGTERM or SIGINT. The kernel continues to serve without it.
 ///
@@ -28,7 +28,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let mut args = given.clone();
     let unfollowed = args.configure()?;
     let verbosity = Verbosity {
-        level: args.verbose.iter().copied().fold(0, u8::saturating_add),
+        level: args.log_level(),
         crates: &["agent", "cli", "cluster", "dataplane", "kube_io"],
     };
     log::start(args.log_format, verbosity);
@@ -40,9 +40,6 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let superseded = change::wait(given, &args);
     runtime::block_on(work(&args, superseded, started))
 }
-
-/// kube-proxy's default.
-const OOM_SCORE_ADJ: i16 = -999;
 
 /// A pod without `CAP_SYS_RESOURCE` keeps the value of kubelet, which is the usual case.
 fn adjust_oom_score(given: Option<i16>) {
@@ -121,62 +118,10 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
     })
 }
 
-/// `/configz`: kube-proxy's fields with the same meaning, and the agent's own fields (KP-HC-20).
-pub(crate) fn configz(args: &AgentArgs) -> serde_json::Value {
-    let address = |bind: BindAddress| {
-        bind.0
-            .map_or_else(String::new, |address| address.to_string())
-    };
-    let link = |name: Option<&LinkName>| name.map_or_else(String::new, LinkName::to_string);
-    let seconds = |period: Period| format!("{}s", period.0.as_secs_f64());
-    json!({
-        "kubeproxy.config.k8s.io": {
-            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-            "kind": "KubeProxyConfiguration",
-            "mode": "ipvs",
-            "hostnameOverride": args.node(),
-            "clusterCIDR": args.clients.cluster_cidr.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
-            "detectLocalMode": args.clients.mode(),
-            "detectLocal": {
-                "bridgeInterface": link(args.clients.pod_bridge_interface.as_ref()),
-                "interfaceNamePrefix": link(args.clients.pod_interface_name_prefix.as_ref()),
-            },
-            "iptables": {"masqueradeAll": args.clients.masquerade_all},
-            "nodePortAddresses": args.service.nodeport_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "healthzBindAddress": address(args.healthz_bind_address),
-            "metricsBindAddress": address(args.metrics_bind_address),
-            "bindAddressHardFail": args.bind_address_hard_fail,
-            "clientConnection": {"kubeconfig": args.origin.kubeconfig},
-            "logging": {"format": args.log_format.to_possible_value().as_ref().map(PossibleValue::get_name)},
-            "oomScoreAdj": args.oom_score_adj.unwrap_or(OOM_SCORE_ADJ),
-            "ipvs": {
-                "scheduler": args.service.scheduler.name(),
-                "syncPeriod": seconds(args.check_period),
-                "strictARP": args.host.ipvs_strict_arp != Some(false),
-            },
-        },
-        "ipvs-topo": {
-            "config": args.config,
-            "cluster": args.origin.cluster,
-            "kubeconfig": args.origin.kubeconfig,
-            "master": args.origin.master,
-            "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
-            "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "nodeIPs": args.node_ip,
-            "externalIPRanges": args.service.allow_lists.external_ip_ranges.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "fwmarkMask": args.service.fwmark_mask.to_string(),
-            "drainTimeout": seconds(args.drain_timeout),
-            "stateDir": args.state_dir,
-            "sysctlDir": args.sysctl_dir,
-            "socket": args.socket,
-            "adopt": args.adopt,
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use serde_json::json;
 
     use super::*;
     use crate::args::{Cli, Command};

@@ -44,6 +44,7 @@ use crate::{AllowLists, ServiceSelection};
 use crd::MAP;
 use object_tree::Node;
 
+pub(crate) use endpoint_slice::trigger_time;
 pub use label_keys::{annotation_labels, refused_label};
 pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use topology_core::model::Family;
+
 use crate::object::{Ignored, Object, ObjectKey};
 use crate::warning::Warning;
 
@@ -25,8 +28,20 @@ pub enum Event {
     Delete(ObjectKey),
     /// Objects use these labels of Nodes, and it is not known yet which Nodes have them.
     Unread(BTreeSet<Arc<str>>),
+    /// The cause of a change of an EndpointSlice, which came before. An API server sends it for
+    /// changes after the first list.
+    Triggered(EndpointTrigger),
     /// The full list that began with the last `Begin` has ended.
     Complete(Completeness),
+}
+
+/// The cause of a change of an EndpointSlice: a Pod or the Service changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointTrigger {
+    /// That of the slice.
+    pub family: Family,
+    /// The slice's annotation `endpoints.kubernetes.io/last-change-trigger-time`.
+    pub at: Timestamp,
 }
 
 /// Whether a full list contains every object.

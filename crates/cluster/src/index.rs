@@ -125,6 +125,8 @@ impl Index {
                 self.remove(&key);
             }
             Event::Unread(labels) => self.snapshot.set_unread_labels(labels),
+            // Only the agent's metrics use it.
+            Event::Triggered(_) => {}
             Event::Complete(completeness) => self.complete(completeness),
         }
     }

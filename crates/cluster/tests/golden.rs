@@ -86,6 +86,7 @@ fn run(name: &str) {
             }
             Event::Delete(key) => drop(objects.remove(&key)),
             Event::Unread(labels) => assert!(labels.is_empty(), "files have all labels"),
+            Event::Triggered(trigger) => panic!("a file has no {trigger:?}"),
             Event::Complete(completeness) => end = Some(completeness),
         }
     }

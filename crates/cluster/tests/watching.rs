@@ -88,6 +88,7 @@ fn show(event: &Event) -> String {
         Event::Complete(Completeness::Whole) => "complete".to_owned(),
         Event::Complete(Completeness::Partial) => "complete, partial".to_owned(),
         Event::Unread(labels) => format!("unread {labels:?}"),
+        Event::Triggered(trigger) => format!("triggered {trigger:?}"),
     }
 }
 

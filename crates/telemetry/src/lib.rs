@@ -1,6 +1,6 @@
 //! Logging and metrics of our programs. Metric names follow the conventions of Kubernetes components.
 //!
-//! [`log`] writes log lines, [`Process`] measures this process, [`ClientRequests`] counts requests to the API server,
+//! [`log`] writes log lines, [`Process`] and [`ProcessStart`] measure this process, [`ClientRequests`] counts requests to the API server,
 //! [`Format`] writes both exposition formats, and [`serve`] serves them over HTTP with limits.
 
 pub mod log;
@@ -9,7 +9,7 @@ mod requests;
 mod server;
 mod text;
 
-pub use process::{Process, adjust_oom_score};
+pub use process::{Process, ProcessStart, adjust_oom_score};
 pub use requests::ClientRequests;
 pub use server::{
     ConnectionLimit, listen, listen_in_both_families, listen_in_family, raise_file_limit, serve,

@@ -17,31 +17,58 @@ pub struct Process;
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let figures = read();
-        let mut encode = |name: &str, help: &str, metric: &dyn EncodeMetric| {
-            let place = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
-            metric.encode(place)
-        };
         let cpu = ConstCounter::new(figures.cpu_seconds);
         encode(
+            &mut encoder,
             "process_cpu_seconds",
             "CPU time in user and system mode.",
             &cpu,
         )?;
         let resident = ConstGauge::new(figures.resident_bytes);
         encode(
+            &mut encoder,
             "process_resident_memory_bytes",
             "Resident memory.",
             &resident,
         )?;
-        let start = ConstGauge::new(figures.start_seconds);
-        encode(
-            "process_start_time_seconds",
-            "Start of the process, as Unix time.",
-            &start,
-        )?;
+        encode_start(&mut encoder, figures)?;
         let open_files = ConstGauge::new(figures.open_files);
-        encode("process_open_fds", "Open file descriptors.", &open_files)
+        encode(
+            &mut encoder,
+            "process_open_fds",
+            "Open file descriptors.",
+            &open_files,
+        )
     }
+}
+
+/// The start time of this process alone, for a registry beside that of [`Process`].
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessStart;
+
+impl Collector for ProcessStart {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        encode_start(&mut encoder, read())
+    }
+}
+
+fn encode_start(encoder: &mut DescriptorEncoder<'_>, figures: ProcessStats) -> fmt::Result {
+    encode(
+        encoder,
+        "process_start_time_seconds",
+        "Start of the process, as Unix time.",
+        &ConstGauge::new(figures.start_seconds),
+    )
+}
+
+fn encode(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: &dyn EncodeMetric,
+) -> fmt::Result {
+    let place = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+    metric.encode(place)
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -24,10 +24,14 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 /// The groups of a program's metrics, by the beginning of their names.
-const GROUPS: [(&str, &str); 4] = [
+const GROUPS: [(&str, &str); 5] = [
     ("kubeproxy_", "Names of kube-proxy"),
     ("ipvs_topo_", "Names of ipvs-topo"),
     ("rest_client_", "Names of every client of Kubernetes"),
+    (
+        "kubernetes_",
+        "Names of every component of Kubernetes, on `/metrics/slis`",
+    ),
     ("process_", "The process"),
 ];
 
@@ -61,6 +65,10 @@ fn parse(exposition: &str) -> Vec<Metric> {
             .strip_prefix("# TYPE ")
             .and_then(|rest| rest.split_once(' '))
         {
+            // A program may expose a metric on two paths.
+            if metrics.iter().any(|known| known.name == name) {
+                continue;
+            }
             metrics.push(Metric {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
@@ -143,6 +151,13 @@ mod tests {
         );
         assert!(page.contains("| `kubeproxy_x_seconds` | histogram | `ip_family` | Duration |"));
         assert!(page.find("kubeproxy_x") < page.find("ipvs_topo_drains"));
+    }
+
+    #[test]
+    fn a_metric_on_two_paths_has_one_row() {
+        let metrics = parse(&format!("{EXPOSITION}{EXPOSITION}"));
+        assert_eq!(metrics, parse(EXPOSITION));
+        assert_eq!(metrics.len(), 2);
     }
 
     #[test]

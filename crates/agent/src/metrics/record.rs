@@ -50,13 +50,16 @@ impl Metrics {
     }
 
     /// Records that a change is in the kernel, this long after it arrived.
-    pub fn change_programmed(&self, family: Family, took: Duration) {
-        let seconds = took.as_secs_f64();
-        self.counts().latency_seconds.observe(seconds);
+    pub fn change_programmed(&self, took: Duration) {
+        self.counts().latency_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Records that a change of an EndpointSlice is in the kernel, this long after its cause (KP-MX-22).
+    pub fn endpoints_programmed(&self, family: Family, took: Duration) {
         self.counts()
             .programming_seconds
             .get_or_create(&family_label(family))
-            .observe(seconds);
+            .observe(took.as_secs_f64());
     }
 
     /// Records changed Services and EndpointSlices.

@@ -15,7 +15,8 @@ pub fn eventful() -> (Metrics, Figures) {
     metrics.pass_ended(Family::V4, took);
     metrics.plan_applied(took);
     metrics.kernel_writes("add_real", "done", 1);
-    metrics.change_programmed(Family::V4, took);
+    metrics.change_programmed(took);
+    metrics.endpoints_programmed(Family::V4, took);
     metrics.input_changed(2, 5);
     metrics.drain_ended(DrainEnd::Idle);
     metrics.repaired("missing", 1);

@@ -36,25 +36,34 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         desired: &DesiredService,
     ) -> BTreeMap<SocketAddr, SocketAddr> {
         let mut sockets = BTreeMap::new();
-        if !self.config.node_port_addresses.has_localhost() {
+        let loopback = self.loopback_addresses();
+        if loopback.is_empty() {
             return sockets;
         }
-        let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
-        let v6 = self.addresses.link_of(v6).map(|_| v6);
-        let loopback = [Some(Ipv4Addr::LOCALHOST.into()), v6];
         let tcp = |port: &&ServicePort| port.protocol == Protocol::Tcp;
         for port in service.ports.iter().filter(tcp) {
             let Some(number) = port.node_port.map(u16::from) else {
                 continue;
             };
             let mut targets = self.targets(service, port, number, desired);
-            for ip in loopback.into_iter().flatten() {
+            for &ip in &loopback {
                 targets.sort_by_key(|target| Family::of(target.ip()) != Family::of(ip));
                 let target = targets.first().copied();
                 sockets.extend(target.map(|target| (SocketAddr::new(ip, number), target)));
             }
         }
         sockets
+    }
+
+    /// The loopback addresses that `localhost` selects.
+    fn loopback_addresses(&self) -> Vec<IpAddr> {
+        if !self.config.node_port_addresses.has_localhost() {
+            return Vec::new();
+        }
+        let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+        let v6 = self.addresses.link_of(v6).map(|_| v6);
+        let loopback = [Some(Ipv4Addr::LOCALHOST.into()), v6];
+        loopback.into_iter().flatten().collect()
     }
 
     /// The cluster IPs with the port that serve the node port `number`, which may belong to another Service.
@@ -91,11 +100,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// all of its family.
     fn health_addresses(&self) -> BTreeSet<IpAddr> {
         let config = &self.config.node_port_addresses;
+        let loopback = self.loopback_addresses();
         let of_family = |family| -> BTreeSet<IpAddr> {
             if config.selects_all(family) {
                 return [Frontend::node_port(family).address].into();
             }
-            let selected = self.me.node_port_addresses.iter().copied();
+            let selected = self.me.node_port_addresses.iter().chain(&loopback);
+            let selected = selected.copied();
             selected.filter(|ip| Family::of(*ip) == family).collect()
         };
         let families = [Family::V4, Family::V6].into_iter();

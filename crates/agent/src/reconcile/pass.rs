@@ -92,7 +92,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     pub(super) async fn pass_changes(&mut self) {
         let dirty = self.index.snapshot_mut().take_dirty(&self.me.node);
-        let since = self.pending.take_up();
+        let taken = self.pending.take_up();
         if dirty.is_empty() {
             return;
         }
@@ -102,14 +102,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             ..Work::default()
         };
         let done = self.pass(work).await;
-        self.report(&done, since);
+        self.report(&done, Some(&taken));
     }
 
     /// The pass over all desired keys and all keys in the kernel.
     pub(super) async fn full_pass(&mut self) -> Done {
         self.release_unused_marks();
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
-        let since = self.pending.take_up();
+        let taken = self.pending.take_up();
         let mut work = Work {
             services: names(self.index.snapshot()),
             host: true,
@@ -126,7 +126,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         self.warn_of_claims();
         let done = self.pass(work).await;
-        self.report(&done, since);
+        self.report(&done, Some(&taken));
         self.serve_waiting_for_marks().await;
         done
     }

@@ -2,20 +2,45 @@
 
 use std::time::SystemTime;
 
+use cluster::event::EndpointTrigger;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// Pending changes, and the times of the last passes and changes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PendingInput {
+    started: Timestamp,
     /// When the oldest change arrived.
     since: Option<Instant>,
+    /// The causes of changes of EndpointSlices.
+    triggers: Vec<EndpointTrigger>,
     services: u64,
     slices: u64,
     last_queued: Option<SystemTime>,
     last_pass: Option<SystemTime>,
 }
 
+/// The changes that a pass processes.
+#[derive(Debug)]
+pub(super) struct TakenChanges {
+    /// When the oldest arrived.
+    pub(super) since: Option<Instant>,
+    pub(super) triggers: Vec<EndpointTrigger>,
+}
+
 impl PendingInput {
+    pub(super) fn new() -> Self {
+        Self {
+            started: Timestamp::now(),
+            since: None,
+            triggers: Vec::new(),
+            services: 0,
+            slices: 0,
+            last_queued: None,
+            last_pass: None,
+        }
+    }
+
     /// Records that a batch arrived.
     pub(super) fn arrived(&mut self) {
         self.since.get_or_insert_with(Instant::now);
@@ -27,10 +52,20 @@ impl PendingInput {
         self.slices += slices;
     }
 
-    /// Records that a pass processes all of them. Returns when the oldest arrived.
-    pub(super) fn take_up(&mut self) -> Option<Instant> {
+    /// Records the cause of a change, if it was not before the start of this process (KP-IN-18).
+    pub(super) fn triggered(&mut self, trigger: EndpointTrigger) {
+        if trigger.at > self.started {
+            self.triggers.push(trigger);
+        }
+    }
+
+    /// Records that a pass processes all of them.
+    pub(super) fn take_up(&mut self) -> TakenChanges {
         (self.services, self.slices) = (0, 0);
-        self.since.take()
+        TakenChanges {
+            since: self.since.take(),
+            triggers: std::mem::take(&mut self.triggers),
+        }
     }
 
     pub(super) fn pass_ended(&mut self) {

@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use tokio::time::Instant;
+use jiff::Timestamp;
 use topology_core::model::Family;
 
 use super::pass::Done;
+use super::pending::TakenChanges;
 use super::reconciler::Reconciler;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Logs one line if anything was written (failures were logged before), and records metrics. `since` is when the
-    /// change arrived.
-    pub(super) fn report(&mut self, done: &Done, since: Option<Instant>) {
-        self.measure(done, since);
+    /// Logs one line if anything was written (failures were logged before), and records metrics. `taken` are the
+    /// changes of the input that the pass processed.
+    pub(super) fn report(&mut self, done: &Done, taken: Option<&TakenChanges>) {
+        self.measure(done, taken);
         if !done.achieved_something() {
             return;
         }
@@ -28,6 +29,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         } = done;
         let done = |step| applied.done(step);
         let service = only.as_ref().map(tracing::field::display);
+        let since = taken.and_then(|taken| taken.since);
         let after = since.map(|since| tracing::field::debug(since.elapsed()));
         tracing::info!(
             service,
@@ -47,14 +49,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Records the metrics of a pass.
-    pub(super) fn measure(&mut self, done: &Done, since: Option<Instant>) {
+    pub(super) fn measure(&mut self, done: &Done, taken: Option<&TakenChanges>) {
+        let since = taken.and_then(|taken| taken.since);
         let families = [(done.v4, Family::V4), (done.v6, Family::V6)];
         for (_, family) in families.iter().filter(|(touched, _)| *touched) {
             self.metrics
                 .pass_ended(*family, done.computing + done.applied.took);
             if let Some(since) = since {
-                self.metrics.change_programmed(*family, since.elapsed());
+                self.metrics.change_programmed(since.elapsed());
             }
+        }
+        let now = Timestamp::now();
+        for trigger in taken.into_iter().flat_map(|taken| &taken.triggers) {
+            // A clock that is ahead of this one is no reason for a negative time.
+            let took = Duration::try_from(now.duration_since(trigger.at)).unwrap_or_default();
+            self.metrics.endpoints_programmed(trigger.family, took);
         }
         if done.applied.steps() > 0 {
             self.metrics.plan_applied(done.applied.took);

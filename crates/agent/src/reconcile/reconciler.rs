@@ -169,7 +169,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             startup: Startup::new(ours),
             check: PeriodicCheck::new(),
             other_proxy: OtherProxy::default(),
-            pending: PendingInput::default(),
+            pending: PendingInput::new(),
             config,
             kernel,
             host,

@@ -22,6 +22,14 @@ const MOST: u64 = 1_048_576;
 const TCP_ESTABLISHED: u64 = 24 * 60 * 60;
 const TCP_CLOSE_WAIT: u64 = 60 * 60;
 
+/// Sizes of the connection tracking table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableLimits {
+    /// Connections for each processor; 0 keeps the kernel's limit, and `min` has no effect then.
+    pub per_core: u64,
+    pub min: u64,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct HostArgs {
     /// ARP for Service addresses that are on no link of the node. Without the flag the node answers
@@ -129,12 +137,20 @@ impl HostArgs {
     }
 
     fn table(&self, has_file: bool, cores: u64) -> Option<u64> {
-        let (per_core, min) = (self.conntrack_max_per_core, self.conntrack_min);
-        let is_given = per_core.is_some() || min.is_some();
-        let per_core = per_core.unwrap_or(MAX_PER_CORE);
+        let TableLimits { per_core, min } = self.table_limits(has_file);
         let size = per_core.saturating_mul(cores).min(MOST);
-        let is_set = per_core != 0 && (is_given || has_file);
-        is_set.then(|| size.max(min.unwrap_or(MIN)))
+        (per_core != 0).then(|| size.max(min))
+    }
+
+    /// The limits of the connection tracking table. With a file of kube-proxy its defaults apply.
+    pub fn table_limits(&self, has_file: bool) -> TableLimits {
+        let (per_core, min) = (self.conntrack_max_per_core, self.conntrack_min);
+        let is_set = has_file || per_core.is_some() || min.is_some();
+        let default = if is_set { MAX_PER_CORE } else { 0 };
+        TableLimits {
+            per_core: per_core.unwrap_or(default),
+            min: min.unwrap_or(MIN),
+        }
     }
 
     /// Applies a field of a `KubeProxyConfiguration`.

@@ -76,6 +76,13 @@ impl AgentArgs {
     }
 }
 
+/// Whether an empty value of a flag counts as none, as in kube-proxy.
+pub(super) fn may_be_empty(flag: &str) -> bool {
+    let has_value = flags::all().any(|known| known.name == flag && known.has_value());
+    let mut settings = settings::all().filter(|setting| setting.flag == flag);
+    has_value && settings.any(|setting| setting.values.may_be_empty())
+}
+
 /// The values of the flags, in the order of the table.
 fn flagged(flags: &ProxyFlags) -> Vec<Given> {
     let given = settings::all().filter_map(|setting| {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use topology_core::model::{Endpoint, EndpointSlice, Family, Hints, SlicePort};
 
@@ -15,10 +16,20 @@ use super::report::Report;
 use crate::ServiceSelection;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
-use object_tree::Field;
+use object_tree::{Field, Node};
 
 /// The label with the name of the slice's Service.
 const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// The annotation with the time when a Pod or the Service changed, which changed the slice.
+const ANNOTATION_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/// When the cause of the last change of a slice was (KP-IN-18). Text that is no time counts as
+/// absent, as in kube-proxy.
+pub(crate) fn trigger_time(slice: &Node) -> Option<Timestamp> {
+    let annotations = slice.get("metadata")?.get("annotations")?;
+    let text = annotations.get(ANNOTATION_TRIGGER_TIME)?.text()?;
+    text.parse().ok()
+}
 
 /// Returns `Ok(None)` if the slice is not valid.
 pub(crate) fn convert(

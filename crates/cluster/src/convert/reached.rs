@@ -7,14 +7,10 @@ use crate::ServiceSelection;
 use crate::object::Ignored;
 use object_tree::Field;
 
-/// Fails if a label leaves the Service to another proxy, or to none (KP-IN-01).
-fn labelled_ours(root: &Field<'_>, report: &mut Report) -> Result<(), Ignored> {
+/// Fails if a label leaves the Service to another proxy (KP-IN-01).
+fn labelled_ours(root: &Field<'_>) -> Result<(), Ignored> {
     if meta::has_label(root, meta::LABEL_PROXY_NAME) {
         return Err(Ignored::OtherProxy);
-    }
-    if meta::has_label(root, meta::LABEL_HEADLESS) {
-        policy::warn_not_served(root, Ignored::Headless, report);
-        return Err(Ignored::Headless);
     }
     Ok(())
 }
@@ -39,7 +35,7 @@ impl Reached {
             ServiceSelection::All => Self::of_spec(spec, report),
             ServiceSelection::ProxiedAndHeadless => Self::proxied_or_headless(root, spec, report),
             ServiceSelection::Proxied => {
-                labelled_ours(root, report)?;
+                labelled_ours(root)?;
                 let reached = Self::of_spec(spec, report)?;
                 reached.served_by_proxies(root, report)?;
                 Ok(reached)
@@ -55,7 +51,7 @@ impl Reached {
     ) -> Result<Self, Ignored> {
         let reached = Self::of_spec(spec, report)?;
         if reached != Self::AtEndpoints {
-            labelled_ours(root, report)?;
+            labelled_ours(root)?;
             reached.served_by_proxies(root, report)?;
         }
         Ok(reached)

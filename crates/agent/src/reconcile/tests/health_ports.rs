@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use cluster::object::Object;
 use dataplane::nftables::{Element, SetId};
 use dataplane::routes::addresses::Interface;
-use topology_core::model::{Frontend, ObjectName, Protocol, TrafficPolicy};
+use topology_core::model::{Frontend, NodePortEntry, ObjectName, Protocol, TrafficPolicy};
 
 use super::TCP;
 use super::fake::Shared;
@@ -87,4 +87,23 @@ async fn ports_are_open_at_the_selected_addresses_and_follow_them() {
     agent.reconciler.addresses_moved().await;
     assert_eq!(count(&agent, "192.168.1.1:30999"), Some(0));
     assert_eq!(count(&agent, "0.0.0.0:30999"), None);
+}
+
+/// KP-HC-13
+#[tokio::test(start_paused = true)]
+async fn localhost_opens_the_ports_at_loopback_addresses_as_kube_proxy_does() {
+    let (localhost, all) = (NodePortEntry::Localhost, NodePortEntry::All);
+    for (entries, open) in [
+        (&[localhost][..], "127.0.0.1:30999"),
+        (&[localhost, all], "0.0.0.0:30999"),
+    ] {
+        let mut agent = Loop::with(&Shared::default(), |config| {
+            config.node_port_addresses = entries.iter().copied().collect();
+        });
+        agent.start(vec![checked(30999)]).await;
+        for socket in ["127.0.0.1:30999", "[::1]:30999", "0.0.0.0:30999"] {
+            let expected = (socket == open).then_some(0);
+            assert_eq!(count(&agent, socket), expected, "{entries:?} {socket}");
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! Tests the state of the loop for health checks and metrics.
 
-use cluster::event::Event;
+use cluster::event::{EndpointTrigger, Event};
 use cluster::object::Object;
+use jiff::{SignedDuration, Timestamp};
+use topology_core::model::Family;
 
 use super::fake::Shared;
 use super::script::{Loop, node, service, slice};
 use super::{TCP, web};
+use crate::metrics::figures::Figures;
 
 fn pending(agent: &Loop) -> (u64, u64) {
     let pulse = agent.handle.pulse();
@@ -25,6 +28,54 @@ async fn kp_mx_05_and_06_changes_are_pending_until_a_pass_processes_them() {
     assert_eq!(pending(&agent), (1, 2), "Nodes are not counted");
     agent.apply([]).await;
     assert_eq!(pending(&agent), (0, 0));
+}
+
+/// How many durations `kubeproxy_network_programming_duration_seconds` has, and their sum.
+fn programming(agent: &Loop) -> (u64, f64) {
+    let text = agent
+        .reconciler
+        .metrics
+        .expose(&Figures::default())
+        .unwrap();
+    let sample = |suffix: &str| {
+        let name = format!(
+            "kubeproxy_network_programming_duration_seconds_{suffix}{{ip_family=\"IPv4\"}} "
+        );
+        let value = text.lines().find_map(|line| line.strip_prefix(&name));
+        value.unwrap_or("0").to_owned()
+    };
+    let (count, sum) = (sample("count"), sample("sum"));
+    (count.parse().unwrap(), sum.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn kp_mx_22_the_programming_time_begins_with_the_cause_of_a_changed_slice() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let triggered = |ago: SignedDuration| {
+        let at = Timestamp::now() - ago;
+        Event::Triggered(EndpointTrigger {
+            family: Family::V4,
+            at,
+        })
+    };
+    agent.apply([service("other", "10.96.0.12", TCP)]).await;
+    assert_eq!(programming(&agent).0, 0, "a Service has no such cause");
+
+    let hour = SignedDuration::from_hours(1);
+    agent.say(triggered(hour));
+    agent.apply([slice("web", TCP, &["10.244.1.1@n1"])]).await;
+    assert_eq!(programming(&agent).0, 0, "before the start of the process");
+
+    agent.say(Event::Apply(slice("web", TCP, &["10.244.1.2@n1"])));
+    agent.say(triggered(SignedDuration::ZERO));
+    agent.say(triggered(-hour));
+    agent.apply([]).await;
+    let (count, sum) = programming(&agent);
+    assert_eq!(count, 2);
+    assert!((0.0..60.0).contains(&sum), "{sum}");
+    agent.apply([slice("web", TCP, &["10.244.1.3@n1"])]).await;
+    assert_eq!(programming(&agent).0, 2, "a cause counts once");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,6 +10,7 @@ const HEAD: &str = "# Settings of kube-proxy
 `ipvs-topo agent` reads the `KubeProxyConfiguration` of kube-proxy 1.37 with `--config`, and accepts kube-proxy's flags.
 A flag and its field mean the same, and the file overrides the flags, but not those of the log.
 A value that is zero, empty or null has no effect; kubeadm writes many of these.
+That is also true for a flag with an empty value, such as `--cluster-cidr=`, but an empty `--healthz-bind-address` or `--metrics-bind-address` turns its server off.
 
 | effect | meaning |
 | --- | --- |

@@ -19,6 +19,12 @@ pub(super) struct ProxyFlag {
     is_native: bool,
 }
 
+impl ProxyFlag {
+    pub(super) const fn has_value(self) -> bool {
+        !self.is_switch && !self.is_native
+    }
+}
+
 pub(super) fn all() -> impl Iterator<Item = ProxyFlag> {
     let lines = FLAGS.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {

@@ -1,6 +1,7 @@
 //! Tests of kube-proxy's settings: the file and the flags.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::net::IpAddr;
 
@@ -10,7 +11,7 @@ use topology_core::scheduler::Scheduler;
 
 use super::setting::SettingEffect;
 use super::*;
-use crate::args::{Cli, Command, values};
+use crate::args::{Cli, Command, values, without_empty_flags};
 
 /// The arguments after a file with these lines, and the lines about ignored fields; or the
 /// error.
@@ -203,7 +204,8 @@ fn an_invalid_field_is_refused_with_its_place() {
 /// The arguments after these flags, and the lines about ignored flags; or the error.
 fn with_flags(flags: &[&str]) -> Result<(AgentArgs, Vec<String>), String> {
     let words = ["ipvs-topo", "agent", "--node-name=n1"];
-    let cli = Cli::try_parse_from(words.iter().chain(flags)).map_err(|error| error.to_string())?;
+    let words = words.iter().chain(flags).map(OsString::from);
+    let cli = Cli::try_parse_from(without_empty_flags(words)).map_err(|error| error.to_string())?;
     let Command::Agent(mut args) = cli.command else {
         panic!("another command");
     };
@@ -352,6 +354,77 @@ fn a_flag_does_what_its_field_does() {
         (args.log_format, &*args.verbose),
         (LogFormat::Json, &[1, 1][..])
     );
+}
+
+/// Installers of kube-proxy write flags whose value they do not know.
+#[test]
+fn a_flag_with_an_empty_value_is_as_absent() {
+    let (absent, _) = with_flags(&[]).unwrap();
+    for flag in [
+        "bind-address",
+        "cluster-cidr",
+        "config",
+        "detect-local-mode",
+        "external-ip-ranges",
+        "feature-gates",
+        "hostname-override",
+        "ipvs-exclude-cidrs",
+        "ipvs-scheduler",
+        "kube-api-content-type",
+        "kubeconfig",
+        "logging-format",
+        "master",
+        "node-ip",
+        "nodeport-addresses",
+        "pod-bridge-interface",
+        "pod-interface-name-prefix",
+        "proxy-mode",
+        "service-cidr",
+        "show-hidden-metrics-for-version",
+        "vmodule",
+        "write-config-to",
+    ] {
+        let flag = format!("--{flag}");
+        for words in [&[&*format!("{flag}=")][..], &[&*flag, ""][..]] {
+            let (mut args, unfollowed) = with_flags(words).unwrap();
+            args.proxy_flags = ProxyFlags::default();
+            assert_eq!((&args, unfollowed), (&absent, Vec::new()), "{words:?}");
+        }
+    }
+    for flag in ["--ipvs-udp-timeout=", "--conntrack-min=", "--version="] {
+        with_flags(&[flag]).unwrap_err();
+    }
+    let (off, _) = with_flags(&["--healthz-bind-address=", "--metrics-bind-address="]).unwrap();
+    let servers = [off.healthz_bind_address, off.metrics_bind_address];
+    assert_eq!(servers.map(|bind| bind.0), [None, None]);
+}
+
+#[test]
+fn only_an_empty_value_of_the_agent_takes_its_flag_away() {
+    let kept = |words: &[&str]| {
+        let words = words.iter().map(OsString::from);
+        let kept = without_empty_flags(words).join(OsStr::new(" "));
+        kept.into_string().unwrap()
+    };
+    let agent = [
+        "ipvs-topo",
+        "agent",
+        "--cluster-cidr=",
+        "--master",
+        "",
+        "-v",
+    ];
+    assert_eq!(kept(&agent), "ipvs-topo agent -v");
+    let agent = [
+        "ipvs-topo",
+        "agent",
+        "--master",
+        "--cluster-cidr",
+        "10.0.0.0/8",
+    ];
+    assert_eq!(kept(&agent), agent.join(" "));
+    let render = ["ipvs-topo", "render", "--service-cidr=", "--cluster", ""];
+    assert_eq!(kept(&render), render.join(" "));
 }
 
 /// KP-CF-01
@@ -508,7 +581,14 @@ fn configz_has_kube_proxys_fields_with_the_values_in_use() {
     leaves("", shown, &mut fields);
     fields.retain(|field| field != "apiVersion" && field != "kind");
     assert!(fields.len() > 8, "{fields:?}");
-    for field in fields {
-        assert!(settings::of_field(&field).is_some(), "{field}");
+    for field in &fields {
+        assert!(settings::of_field(field).is_some(), "{field}");
+    }
+    let is_applied = |setting: &&ProxySetting| {
+        matches!(setting.effect, SettingEffect::Applied(_)) && !setting.field.is_empty()
+    };
+    for setting in settings::all().filter(is_applied) {
+        let is_shown = fields.iter().any(|field| setting.has(field));
+        assert!(is_shown, "/configz lacks {}", setting.field);
     }
 }

@@ -53,6 +53,20 @@ impl GivenValue {
 }
 
 impl ValueKind {
+    /// Whether kube-proxy accepts a flag with an empty value. An empty address of a server turns the
+    /// server off.
+    pub(super) const fn may_be_empty(self) -> bool {
+        match self {
+            Self::Text | Self::Address | Self::Range | Self::Ranges | Self::Words(_) => true,
+            Self::Switch
+            | Self::Integer(..)
+            | Self::Number
+            | Self::Duration
+            | Self::Period
+            | Self::Bind => false,
+        }
+    }
+
     /// # Errors
     /// kube-proxy does not accept this text either; the message shows a correct one.
     pub(super) fn check(self, text: &str) -> Result<(), String> {

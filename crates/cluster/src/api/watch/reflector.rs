@@ -4,6 +4,7 @@
 //! compared with these, so it reports only differences. A list that breaks in the middle removes
 //! nothing.
 
+mod changed_slice;
 mod known_objects;
 mod nodes;
 mod reports;
@@ -221,7 +222,7 @@ impl Reflector {
                 let is_changed = self.put(id, &key, state);
                 self.reports.set_object(&key, warnings);
                 if is_changed {
-                    self.send_or_hold(&key, object, was_sent);
+                    self.send_changed(&key, object, was_sent, node);
                 }
             }
             Outcome::Ignored(key, reason) => {

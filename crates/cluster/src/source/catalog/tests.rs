@@ -95,7 +95,7 @@ fn show(event: &Event) -> String {
         Event::Delete(key) => format!("delete {key}"),
         Event::Ignore(key, reason) => format!("ignore {key} {reason}"),
         Event::Keep(key) => format!("keep {key}"),
-        Event::Begin | Event::Unread(_) | Event::Complete(_) => {
+        Event::Begin | Event::Unread(_) | Event::Triggered(_) | Event::Complete(_) => {
             panic!("a catalog does not send {event:?}")
         }
     }

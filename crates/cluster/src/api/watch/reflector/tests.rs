@@ -8,11 +8,12 @@ mod labels;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use topology_core::model::Faults;
+use topology_core::model::{Family, Faults};
 
 use super::*;
 use crate::api::watch::resources::cluster_resources;
 use crate::clock::Clock;
+use crate::event::EndpointTrigger;
 use crate::index::Index;
 use crate::{AllowLists, ServiceSelection};
 use kube_io::decode::Encoding;
@@ -211,6 +212,44 @@ fn a_heartbeat_changes_nothing() {
         bench.reflector.apply_object(NODES, &beat(second));
         assert_eq!(bench.reflector.take(), None);
     }
+}
+
+/// KP-IN-18
+#[test]
+fn a_changed_slice_comes_with_the_time_of_its_cause() {
+    let slice = |address: &str, second: &str| {
+        let time = format!("endpoints.kubernetes.io/last-change-trigger-time\":\"{second}");
+        object(
+            SLICES,
+            &format!(
+                r#"{{"metadata":{{"name":"cart-1","namespace":"shop","labels":{{"kubernetes.io/service-name":"cart"}},"annotations":{{"{time}"}}}},"addressType":"IPv4","ports":[],"endpoints":[{{"addresses":["{address}"]}}]}}"#
+            ),
+        )
+    };
+    let mut bench = Bench::new();
+    let first = slice("10.244.1.1", "2026-11-26T10:00:00Z");
+    for id in listed_always().collect::<Vec<_>>() {
+        bench.list(id, (id == SLICES).then(|| first.clone()));
+    }
+    let triggers = |events: Vec<Event>| {
+        let triggers = events.into_iter().filter_map(|event| match event {
+            Event::Triggered(EndpointTrigger { family, at }) => Some((family, at.to_string())),
+            _ => None,
+        });
+        triggers.collect::<Vec<_>>()
+    };
+    let of_first_list = triggers(bench.deliver().0);
+    assert!(of_first_list.is_empty(), "{of_first_list:?}");
+    let mut changed = |slice: &Node| {
+        bench.reflector.apply_object(SLICES, slice);
+        triggers(bench.deliver().0)
+    };
+    let time = "2026-11-26T10:00:01.5Z";
+    let moved = slice("10.244.1.2", time);
+    assert_eq!(changed(&moved), [(Family::V4, time.to_owned())]);
+    let same = slice("10.244.1.2", "2026-11-26T10:00:02Z");
+    assert!(changed(&same).is_empty(), "the endpoints are the same");
+    assert!(changed(&slice("10.244.1.3", "yesterday")).is_empty());
 }
 
 #[test]
