@@ -29,6 +29,10 @@ const REPLY_TIME: Duration = Duration::from_secs(10);
 /// How many requests of a connection are answered at a time. Further ones are not read yet.
 const MOST_REQUESTS: usize = 32;
 
+/// The longest request; a question with all its options takes a few hundred bytes. All connections together hold at most
+/// 32 MiB of requests.
+const MOST_REQUEST_BYTES: u16 = 4096;
+
 /// How long to wait if no connection can be accepted, such as without a free file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -75,7 +79,9 @@ async fn serve(stream: TcpStream, client: SocketAddr, handler: &Handler) {
     }
     let (reader, mut writer) = stream.into_split();
     let requests = stream::unfold(reader, |mut reader| async move {
-        let request = timeout(IDLE_TIME, receive(&mut reader)).await.ok()?;
+        let request = timeout(IDLE_TIME, receive(&mut reader, MOST_REQUEST_BYTES))
+            .await
+            .ok()?;
         Some((request.ok()?, reader))
     });
     let replies = requests.map(|request| handler.respond(request, client, Protocol::Tcp));
@@ -151,12 +157,26 @@ mod tests {
             }
             stream.shutdown().await.unwrap();
             for id in [2, 1] {
-                let reply = receive(&mut stream).await.unwrap();
+                let reply = receive(&mut stream, u16::MAX).await.unwrap();
                 let reply = Message::from_vec(&reply).unwrap();
                 assert_eq!(reply.metadata.id, id);
                 assert_eq!(reply.metadata.response_code, ResponseCode::ServFail);
             }
             assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_ends_its_connection() {
+        on_one_thread(async {
+            let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let server = start(silent.local_addr().unwrap()).await;
+            let mut stream = TcpStream::connect(server).await.unwrap();
+            let longest = usize::from(MOST_REQUEST_BYTES);
+            send(&mut stream, &vec![0; longest]).await.unwrap();
+            receive(&mut stream, u16::MAX).await.unwrap();
+            send(&mut stream, &vec![0; longest + 1]).await.unwrap();
+            assert!(receive(&mut stream, u16::MAX).await.is_err());
         });
     }
 
@@ -173,7 +193,7 @@ mod tests {
             }
             let mut answered = std::collections::BTreeSet::new();
             for _ in 0..count {
-                let reply = receive(&mut stream).await.unwrap();
+                let reply = receive(&mut stream, u16::MAX).await.unwrap();
                 answered.insert(Message::from_vec(&reply).unwrap().metadata.id);
             }
             assert!(answered.into_iter().eq(0..count));

@@ -206,7 +206,7 @@ async fn over_udp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Opt
 async fn over_tcp(upstream: SocketAddr, question: &Message, bytes: &[u8]) -> Option<Message> {
     let mut stream = TcpStream::connect(upstream).await.ok()?;
     send(&mut stream, bytes).await.ok()?;
-    let answer = receive(&mut stream).await.ok()?;
+    let answer = receive(&mut stream, u16::MAX).await.ok()?;
     answer_to(question, &answer)
 }
 

@@ -4,9 +4,17 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Receives the next message; an error at the end of the stream.
-pub(crate) async fn receive(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+/// Receives the next message; an error at the end of the stream, or if the message has more than `most` bytes.
+pub(crate) async fn receive(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: u16,
+) -> io::Result<Vec<u8>> {
     let length = stream.read_u16().await?;
+    if length > most {
+        return Err(io::Error::other(format!(
+            "a message of {length} bytes, more than {most}"
+        )));
+    }
     let mut message = vec![0; usize::from(length)];
     stream.read_exact(&mut message).await?;
     Ok(message)

@@ -18,7 +18,7 @@ impl Reflector {
     ) {
         let trigger = self.trigger(&object, node);
         self.send_or_hold(key, object, was_sent);
-        self.batch.events.extend(trigger.map(Event::Triggered));
+        self.events.extend(trigger.map(Event::Triggered));
     }
 
     /// The cause of a change after the first list.
