@@ -38,7 +38,7 @@ mod sets;
 mod table;
 
 pub use apply::{Nft, TablesChange};
-pub use delta::{ElementDelta, SetElement};
+pub use delta::ElementDelta;
 pub use desired::DesiredTables;
 pub use error::NftError;
 pub use family::TableFamily;
@@ -46,7 +46,7 @@ pub use forward::watch_forwarding;
 pub use options::{
     ArpRequests, LinkName, Links, LocalPods, Masquerade, ParseLinkNameError, RuleOptions,
 };
-pub use sets::{Element, SetId};
+pub use sets::{Element, SetElement, SetId};
 pub use table::TABLE;
 
 /// Parses arbitrary bytes as elements of a set that the kernel lists.

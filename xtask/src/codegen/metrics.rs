@@ -57,7 +57,7 @@ pub(super) fn page() -> anyhow::Result<String> {
 /// The metrics of an exposition in Prometheus' text format.
 fn parse(exposition: &str) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
-    let mut help = "";
+    let (mut help, mut place) = ("", 0);
     for line in exposition.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             help = rest.split_once(' ').map_or("", |(_, help)| help);
@@ -66,16 +66,17 @@ fn parse(exposition: &str) -> Vec<Metric> {
             .and_then(|rest| rest.split_once(' '))
         {
             // A program may expose a metric on two paths.
-            if metrics.iter().any(|known| known.name == name) {
-                continue;
+            let known = metrics.iter().position(|known| known.name == name);
+            place = known.unwrap_or(metrics.len());
+            if known.is_none() {
+                metrics.push(Metric {
+                    name: name.to_owned(),
+                    kind: kind.to_owned(),
+                    labels: BTreeSet::new(),
+                    help: help.trim_end_matches('.').to_owned(),
+                });
             }
-            metrics.push(Metric {
-                name: name.to_owned(),
-                kind: kind.to_owned(),
-                labels: BTreeSet::new(),
-                help: help.trim_end_matches('.').to_owned(),
-            });
-        } else if let Some(metric) = metrics.last_mut() {
+        } else if let Some(metric) = metrics.get_mut(place) {
             metric.labels.extend(labels(line).map(str::to_owned));
         }
     }

@@ -60,8 +60,8 @@ pub(crate) struct AgentPorts {
 /// The desired state of all Services, with totals.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredServices {
-    /// A leaf of the tree has room for eleven values; boxed, they are small.
-    by_service: BTreeMap<ObjectName, Box<DesiredService>>,
+    /// A table has room for twice as many values; boxed, they are small.
+    by_service: FxHashMap<ObjectName, Box<DesiredService>>,
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     /// Keys that were added to `owners` or removed since the last call.
     changed_keys: Changed<VirtualServerKey>,
@@ -185,7 +185,7 @@ impl DesiredServices {
         self.owners.get(key)
     }
 
-    /// All Services, by name.
+    /// All Services, in no order.
     pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &DesiredService)> {
         let services = self.by_service.iter();
         services.map(|(name, desired)| (name, desired.as_ref()))

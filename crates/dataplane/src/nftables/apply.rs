@@ -11,7 +11,7 @@ use subprocess::ChildError;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::delta::{ElementDelta, SetElement};
+use super::delta::ElementDelta;
 use super::desired::DesiredTables;
 use super::diff::{diff, replace};
 use super::elements::transactions;
@@ -21,6 +21,7 @@ use super::foreign::foreign;
 use super::generation::Generation;
 use super::load::{Load, run};
 use super::observe::ObservedTable;
+use super::sets::SetElement;
 use super::table::TABLE;
 use crate::crash_point::CrashPoint;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use topology_core::model::Family;
 
 use super::desired::DesiredTables;
-use super::sets::{Element, SetId, SetName};
+use super::sets::{Element, SetElement, SetId, SetName};
 
 /// Elements of sets that were added and removed: see [`super::Nft::apply_elements`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,9 +13,6 @@ pub struct ElementDelta {
     pub added: Vec<SetElement>,
     pub removed: Vec<SetElement>,
 }
-
-/// An element and its set.
-pub type SetElement = (SetId, Element);
 
 impl ElementDelta {
     pub fn is_empty(&self) -> bool {

@@ -5,11 +5,10 @@ use std::ops::RangeInclusive;
 
 use topology_core::model::Family;
 
-use super::delta::SetElement;
 use super::family::TableFamily;
 use super::options::{ArpRequests, RuleOptions};
 use super::rules::chains;
-use super::sets::{Element, KeyType, SetId, SetName};
+use super::sets::{Element, KeyType, SetElement, SetId, SetName};
 use super::table::{Set, Table};
 
 /// The desired contents of our tables. Both families together, so that one change is one transaction.

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use netlink_pipeline::{Request, Transaction, Unsendable, Writer};
 use topology_core::model::Protocol;
 
-use super::delta::{ElementDelta, SetElement};
+use super::delta::ElementDelta;
 use super::desired::DesiredTables;
 use super::family::TableFamily;
-use super::sets::{Element, SetName};
+use super::sets::{Element, SetElement, SetName};
 use super::table::TABLE;
 
 /// Elements that one transaction adds or removes. An element takes at most 52 bytes, and 36 more if it replaces a value;

@@ -6,12 +6,13 @@ use netlink_pipeline::{Connection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::task::spawn_blocking;
 
-use super::delta::{ElementDelta, SetElement};
+use super::delta::ElementDelta;
 use super::desired::DesiredTables;
 use super::diff::define;
 use super::elements::transactions;
 use super::error::NftError;
 use super::options::RuleOptions;
+use super::sets::SetElement;
 use super::table::Transaction;
 
 /// What is written to the kernel.

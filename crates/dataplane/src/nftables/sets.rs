@@ -231,6 +231,9 @@ impl KeyType {
     }
 }
 
+/// An element and its set.
+pub type SetElement = (SetId, Element);
+
 /// An element of a set. Prints in nft's notation.
 ///
 /// The address comes first in every element, so that all elements of IPv4 sort before those of IPv6.
