@@ -1,7 +1,7 @@
 //! Deletes the connection tracking entries of deleted UDP real servers.
 //!
 //! They are deleted in the background, a batch at a time. Flows that arrive during a batch wait for the next one,
-//! without duplicates. A stop waits for both; after a crash the entries expire.
+//! without duplicates. A stop waits for both; after a crash an entry stays until its client stops sending.
 //!
 //! The first batch begins at the end of a pass: before a Service address has its route, packets to it pass IPVS by, and
 //! a client that keeps sending would make its entry again.

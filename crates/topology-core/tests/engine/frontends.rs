@@ -225,7 +225,7 @@ fn kp_sy_18_of_two_services_with_one_node_port_the_older_keeps_it() {
     assert_eq!(findings(&mut world), Vec::<String>::new());
 }
 
-/// Whoever may publish a Service at an address of the node must not take node ports of others.
+/// A tenant who may publish a Service at an address of the node must not take node ports of other tenants.
 #[test]
 fn d13_of_a_node_port_and_an_external_address_of_the_node_the_older_keeps_the_port() {
     let mut world = World::new("me").endpoints([ep(1)]);
