@@ -168,8 +168,7 @@ impl Object {
 /// Why this program does not use a valid object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ignored {
-    /// A Service with `clusterIP: None`, or a slice with the label `service.kubernetes.io/headless`:
-    /// clients use the endpoints.
+    /// `clusterIP: None`, or the label `service.kubernetes.io/headless`: clients use the endpoints.
     Headless,
     /// `type: ExternalName`: a DNS alias.
     ExternalName,

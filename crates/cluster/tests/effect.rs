@@ -340,19 +340,6 @@ fn a_simulation_reads_headless_services_and_those_that_this_proxy_serves() {
     assert_eq!(why, [Ignored::OtherProxy; 3]);
 }
 
-/// KP-IN-01, KP-IN-02: as in kube-proxy 1.37.
-#[test]
-fn the_label_for_headless_services_leaves_out_slices_and_no_service_with_a_cluster_ip() {
-    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop, labels: \
-                   {service.kubernetes.io/headless: ''}}\n\
-                   spec: {clusterIP: 10.96.0.1, ports: [{port: 80}]}";
-    let loaded = selected(ServiceSelection::Proxied, &[service, HEADLESS_SLICE]);
-    assert_eq!(loaded.warnings, []);
-    let cart = ObjectName::new("shop", "cart");
-    assert!(loaded.snapshot.service(&cart).is_some());
-    assert!(loaded.snapshot.slices(&cart).is_empty());
-}
-
 #[test]
 fn without_dns_the_slices_of_headless_services_stay_ignored() {
     let text = HEADLESS_SLICE.replace(", service.kubernetes.io/headless: ''", "");

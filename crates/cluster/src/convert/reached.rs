@@ -7,10 +7,14 @@ use crate::ServiceSelection;
 use crate::object::Ignored;
 use object_tree::Field;
 
-/// Fails if a label leaves the Service to another proxy (KP-IN-01).
-fn labelled_ours(root: &Field<'_>) -> Result<(), Ignored> {
+/// Fails if a label leaves the Service to another proxy, or to none (KP-IN-01).
+fn labelled_ours(root: &Field<'_>, report: &mut Report) -> Result<(), Ignored> {
     if meta::has_label(root, meta::LABEL_PROXY_NAME) {
         return Err(Ignored::OtherProxy);
+    }
+    if meta::has_label(root, meta::LABEL_HEADLESS) {
+        policy::warn_not_served(root, Ignored::Headless, report);
+        return Err(Ignored::Headless);
     }
     Ok(())
 }
@@ -35,7 +39,7 @@ impl Reached {
             ServiceSelection::All => Self::of_spec(spec, report),
             ServiceSelection::ProxiedAndHeadless => Self::proxied_or_headless(root, spec, report),
             ServiceSelection::Proxied => {
-                labelled_ours(root)?;
+                labelled_ours(root, report)?;
                 let reached = Self::of_spec(spec, report)?;
                 reached.served_by_proxies(root, report)?;
                 Ok(reached)
@@ -51,7 +55,7 @@ impl Reached {
     ) -> Result<Self, Ignored> {
         let reached = Self::of_spec(spec, report)?;
         if reached != Self::AtEndpoints {
-            labelled_ours(root)?;
+            labelled_ours(root, report)?;
             reached.served_by_proxies(root, report)?;
         }
         Ok(reached)

@@ -48,32 +48,27 @@ pub(crate) enum Need {
     IfMapped,
 }
 
-/// The selector of kube-proxy 1.37 for Services (KP-IN-01): `!service.kubernetes.io/service-proxy-name`.
-/// Older versions have the selector below, which is meant for slices (kubernetes/kubernetes#134623).
-const SERVICE_SELECTOR: &str = "%21service.kubernetes.io%2Fservice-proxy-name";
-
-/// `!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless` (KP-IN-02). kube-proxy 1.37
-/// has only the second label. The EndpointSlice controller copies the first one from the Service, so
-/// the agent need not hold the endpoints of Services that it does not serve.
-const SLICE_SELECTOR: &str =
+/// kube-proxy's selector for Services and slices (KP-IN-01, KP-IN-02):
+/// `!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless`.
+const PROXY_SELECTOR: &str =
     "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 
 /// The resources of a cluster, in the order of `ipvs-topo status`.
 pub(crate) fn cluster_resources(services: ServiceSelection) -> Vec<WatchedResource> {
-    let (of_services, of_slices) = match services {
-        ServiceSelection::Proxied => (SERVICE_SELECTOR, SLICE_SELECTOR),
-        ServiceSelection::ProxiedAndHeadless | ServiceSelection::All => ("", ""),
+    let selector = match services {
+        ServiceSelection::Proxied => PROXY_SELECTOR,
+        ServiceSelection::ProxiedAndHeadless | ServiceSelection::All => "",
     };
     let mut resources = vec![
         core(Kind::Node, "nodes", "/api/v1/nodes").page_size(200),
-        core(Kind::Service, "services", "/api/v1/services").selector(of_services),
+        core(Kind::Service, "services", "/api/v1/services").selector(selector),
         core(
             Kind::EndpointSlice,
             "endpointslices.discovery.k8s.io",
             "/apis/discovery.k8s.io/v1/endpointslices",
         )
         .api_version("discovery.k8s.io/v1")
-        .selector(of_slices)
+        .selector(selector)
         .page_size(150),
         core(
             Kind::ServiceCidr,
@@ -218,10 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn kp_in_01_the_server_leaves_out_other_proxies_and_slices_of_headless_services() {
-        let other = "!service.kubernetes.io/service-proxy-name";
-        let slices = format!("{other},!service.kubernetes.io/headless");
-        for (kind, selector) in [(Kind::Service, other), (Kind::EndpointSlice, &slices)] {
+    fn kp_in_01_the_server_leaves_out_other_proxies_and_headless_services() {
+        for kind in [Kind::Service, Kind::EndpointSlice] {
             let resources = cluster_resources(ServiceSelection::Proxied);
             let mut resources = resources.iter();
             let watched = resources.find(|watched| watched.id.kind() == kind).unwrap();
@@ -230,6 +223,8 @@ mod tests {
                 .replace("%21", "!")
                 .replace("%2F", "/")
                 .replace("%2C", ",");
+            let selector =
+                "!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless";
             assert_eq!(plain, selector);
         }
     }

@@ -37,13 +37,19 @@ impl ServiceHints {
     }
 }
 
-/// The label of Services that another proxy serves.
-const OTHER_PROXY: &str = "/metadata/labels/service.kubernetes.io~1service-proxy-name";
+/// The labels of Services that node proxies do not serve.
+const NOT_PROXIED: [&str; 2] = [
+    "/metadata/labels/service.kubernetes.io~1service-proxy-name",
+    "/metadata/labels/service.kubernetes.io~1headless",
+];
 
 /// Whether node proxies serve the Service, and no controller of Kubernetes writes its slices.
 fn is_concerned(object: &Value) -> bool {
+    let is_proxied = NOT_PROXIED
+        .iter()
+        .all(|label| object.pointer(label).is_none());
     let selector = object.pointer("/spec/selector").and_then(Value::as_object);
-    object.pointer(OTHER_PROXY).is_none()
+    is_proxied
         && selector.is_none_or(serde_json::Map::is_empty)
         && !["", "None"].contains(&text(object, "/spec/clusterIP"))
         && text(object, "/spec/type") != "ExternalName"
