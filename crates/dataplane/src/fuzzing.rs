@@ -18,9 +18,9 @@ pub fn elements(bytes: &[u8]) {
     nftables::fuzz_elements(bytes);
 }
 
-/// The output of `nft -j list table`.
-pub fn nft(text: &str) {
-    nftables::fuzz(text);
+/// The attributes of a table, chain, rule or set, as the kernel lists them.
+pub fn table(bytes: &[u8]) {
+    nftables::fuzz_table(bytes);
 }
 
 /// The ownership record.

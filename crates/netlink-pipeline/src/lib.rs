@@ -70,5 +70,5 @@ pub use socket::Socket;
 pub use source::{Batch, Source, datagrams};
 pub use transaction::Transaction;
 pub use unknown::{UnknownAttribute, UnknownAttributes};
-pub use value::{AttributeValue, Counter, NetworkU16, Raw, require};
+pub use value::{AttributeValue, Counter, NetworkU16, NetworkU32, NetworkU64, Raw, require};
 pub use writer::Writer;

@@ -37,17 +37,31 @@ macro_rules! host_order {
 
 host_order!(u8, u16, u32);
 
-/// A 16-bit number in network byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkU16(
-    /// The number.
-    pub u16,
-);
+/// Numbers in network byte order.
+macro_rules! network_order {
+    ($($(#[$doc:meta])* $name:ident($number:ty);)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(
+            /// The number.
+            pub $number,
+        );
 
-impl AttributeValue<'_> for NetworkU16 {
-    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
-        first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
-    }
+        impl AttributeValue<'_> for $name {
+            fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+                first(bytes, what).map(|bytes| Self(<$number>::from_be_bytes(bytes)))
+            }
+        }
+    )*};
+}
+
+network_order! {
+    /// A 16-bit number in network byte order.
+    NetworkU16(u16);
+    /// A 32-bit number in network byte order.
+    NetworkU32(u32);
+    /// A 64-bit number in network byte order.
+    NetworkU64(u64);
 }
 
 /// A counter: 32 bits in older attributes, 64 in newer ones.

@@ -204,11 +204,11 @@ mod tests {
             "gzip",
             "map",
             "marks",
-            "nft",
             "owned",
             "proxy_config",
             "route",
             "settings",
+            "table",
             "yaml",
         ] {
             assert!(found.iter().any(|found| found == name), "{found:?}");

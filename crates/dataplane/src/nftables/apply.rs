@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 use std::{fmt, mem};
 
-use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
+use netlink_pipeline::{AsyncConnection, Error, NetlinkProtocol, Options};
 use subprocess::ChildError;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use super::error::NftError;
 use super::family::TableFamily;
 use super::foreign::foreign;
 use super::generation::Generation;
-use super::load::{Load, run};
+use super::load::Load;
 use super::observe::ObservedTable;
 use super::sets::SetElement;
 use super::table::TABLE;
@@ -103,7 +103,7 @@ enum Held {
 
 impl Nft {
     /// Opens a socket in the current network namespace. Nothing is known about the tables yet.
-    pub fn open() -> Result<Self, netlink_pipeline::Error> {
+    pub fn open() -> Result<Self, Error> {
         Ok(Self {
             program: NFT,
             connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
@@ -125,7 +125,7 @@ impl Nft {
         }
         self.job = Some(Job::Read {
             began,
-            tables: Box::pin(tables(self.program)),
+            tables: Box::pin(tables()),
         });
     }
 
@@ -269,7 +269,7 @@ impl Nft {
     }
 
     /// Lists tables of other programs, as `ip kube-proxy`.
-    pub async fn foreign_tables(&mut self) -> Result<Vec<String>, netlink_pipeline::Error> {
+    pub async fn foreign_tables(&mut self) -> Result<Vec<String>, Error> {
         foreign(&mut self.connection).await
     }
 
@@ -304,7 +304,7 @@ impl Nft {
         if !changed.is_empty() {
             self.job = None;
             for transaction in transactions(&made, &changed) {
-                let mut transaction = transaction.map_err(netlink_pipeline::Error::from)?;
+                let mut transaction = transaction.map_err(Error::from)?;
                 self.connection.converse(&mut transaction).await?;
                 generation = generation.map(Generation::next);
                 crash_point.record_writes(1);
@@ -345,38 +345,22 @@ async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T
     timeout(limit, running).await.ok()
 }
 
-/// Lists our tables in the kernel.
-async fn tables(program: &'static str) -> Result<Tables, NftError> {
-    let mut seen = Vec::new();
-    for family in TableFamily::ALL {
-        seen.push(table(program, family).await?);
-    }
-    Ok(seen)
+/// Reads our tables in the kernel. Many elements take a while; the agent's other work goes on.
+async fn tables() -> Result<Tables, NftError> {
+    let read = spawn_blocking(|| TableFamily::ALL.into_iter().map(observe).collect());
+    read.await
+        .map_err(|error| NftError::NotRun(ChildError::NotRun(error.into())))?
 }
 
-/// Reads one table; `None` if it does not exist.
-async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
-    // `-t` leaves out the elements. nft before 1.1 reads them nevertheless (`evaluate_cache_list` in `src/cache.c`), and
-    // the first versions of 1.0 also print them in JSON; `parse` ignores them.
-    let list = ["-j", "-t", "list", "table", family.as_str(), TABLE];
-    let output = run(program, &list, None).await?;
-    if !output.status.success() {
-        return Ok(None);
+/// Reads a table. What cannot be decoded, or was deleted meanwhile, counts as a table that differs from every desired one.
+fn observe(family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
+    match ObservedTable::read(family) {
+        Err(error @ (Error::Malformed(_) | Error::Refused(_))) => {
+            tracing::debug!("nft: table {} {TABLE}: {error}", family.as_str());
+            Ok(Some(ObservedTable::default()))
+        }
+        read => Ok(read?),
     }
-    // Many elements take a while; the agent's other work goes on.
-    let observed = spawn_blocking(move || observe(&output.stdout, family));
-    // What cannot be read counts as a table that differs from every desired one.
-    Ok(Some(observed.await.ok().flatten().unwrap_or_default()))
-}
-
-/// Parses nft's listing of a table and reads the elements of its sets; `None` if a set was deleted meanwhile.
-fn observe(listing: &[u8], family: TableFamily) -> Option<ObservedTable> {
-    let mut table = ObservedTable::parse(&String::from_utf8_lossy(listing)).ok()?;
-    let read = table.read_elements(family);
-    if let Err(error) = &read {
-        tracing::debug!("nft: table {} {TABLE}: elements: {error}", family.as_str());
-    }
-    read.ok().map(|()| table)
 }
 
 fn is_as_desired(seen: &[Option<ObservedTable>], desired: &DesiredTables) -> bool {

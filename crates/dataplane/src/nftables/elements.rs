@@ -95,6 +95,12 @@ fn list(out: &mut Writer<'_>, set: SetName, family: TableFamily, elements: &[Ele
 
 /// Begins a message about the elements of a set of our table.
 pub(super) fn name_set(out: &mut Writer<'_>, family: TableFamily, set: &str) {
+    name_table(out, family);
+    out.text(NFTA_SET_ELEM_LIST_SET, set);
+}
+
+/// Begins a message about objects of our table: all have its name in the same attribute.
+pub(super) fn name_table(out: &mut Writer<'_>, family: TableFamily) {
     let family = match family {
         TableFamily::Ip => NFPROTO_IPV4,
         TableFamily::Ip6 => NFPROTO_IPV6,
@@ -103,7 +109,6 @@ pub(super) fn name_set(out: &mut Writer<'_>, family: TableFamily, set: &str) {
     // `struct nfgenmsg`: family, version, resource id.
     out.bytes(&[family, 0, 0, 0]);
     out.text(NFTA_SET_ELEM_LIST_TABLE, TABLE);
-    out.text(NFTA_SET_ELEM_LIST_SET, set);
 }
 
 pub(super) fn fill(out: &mut Writer<'_>, element: &Element) {

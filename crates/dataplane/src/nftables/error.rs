@@ -26,8 +26,8 @@ pub enum NftError {
     )]
     Refused(String),
     /// The kernel refused a change of set elements.
-    #[error("table {TABLE}: elements of a set: {0}")]
-    Elements(#[from] netlink_pipeline::Error),
+    #[error("table {TABLE}: {0}")]
+    Netlink(#[from] netlink_pipeline::Error),
 }
 
 impl From<ChildError> for NftError {

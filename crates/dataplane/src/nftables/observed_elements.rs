@@ -1,6 +1,6 @@
 //! Reads the elements of sets over netlink, and encodes the desired ones in the same bytes.
 //!
-//! A table can have tens of thousands of elements, which are megabytes as JSON of `nft`. Names and numbers are those of
+//! A table can have tens of thousands of elements. Names and numbers are those of
 //! `include/uapi/linux/netfilter/nf_tables.h`; the kernel writes the messages in `nf_tables_dump_set` and
 //! `nf_tables_fill_setelem` of `net/netfilter/nf_tables_api.c`.
 //!
@@ -22,7 +22,7 @@ use super::sets::Element;
 /// `NFT_MSG_GETSETELEM` of the subsystem `NFNL_SUBSYS_NFTABLES`.
 const GET: u16 = 0x0a0d;
 /// Bytes of `struct nfgenmsg`.
-const HEADER: usize = 4;
+pub(super) const HEADER: usize = 4;
 
 const NFTA_SET_ELEM_FLAGS: u16 = 3;
 const NFTA_SET_ELEM_USERDATA: u16 = 6;
