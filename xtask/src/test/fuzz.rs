@@ -185,6 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_lock_files_of_fuzz_crates_are_current() {
+        for fuzzed in crates().unwrap() {
+            let mut command = cargo::command();
+            command
+                .args(["update", "--workspace", "--locked", "--quiet"])
+                .arg("--manifest-path")
+                .arg(fuzzed.folder.join("Cargo.toml"));
+            let CommandResult { success, output } = run(command);
+            assert!(success, "{output}");
+        }
+    }
+
+    #[test]
     fn every_crate_with_fuzz_targets_is_found_with_its_inputs() {
         let crates = crates().unwrap();
         let mut found = Vec::new();

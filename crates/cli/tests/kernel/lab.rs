@@ -14,6 +14,8 @@ mod place;
 mod process;
 #[path = "lab/shell.rs"]
 mod shell;
+#[path = "lab/system_calls.rs"]
+mod system_calls;
 
 use std::net::IpAddr;
 
@@ -23,6 +25,7 @@ pub(crate) use place::Place;
 pub(crate) use process::Process;
 use shell::{batch, ip};
 pub(crate) use shell::{sh, succeeds, wait_until, wait_within};
+pub(crate) use system_calls::SystemCalls;
 
 pub(crate) const NODE_V4: &str = "192.168.10.11";
 pub(crate) const NODE_V6: &str = "fd00:10::11";

@@ -1,15 +1,11 @@
 //! Many load balancer addresses with source ranges: a change costs what it changes (D1).
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::Ipv4Addr;
-use std::process::Command;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
 use crate::agent::{Node, kernel};
-use crate::lab::{Lab, Process, sh, wait_within};
+use crate::lab::{Lab, SystemCalls, sh, wait_within};
 use crate::yaml::{External, NODES, slice, web};
 
 /// The prefix lengths of the ranges of each Service.
@@ -99,7 +95,7 @@ fn one_range_is_two_elements_and_no_process(services: u32) {
     let [_, vip] = addresses(last);
     let old = range(last, 24);
     let element = |network: &str| format!("{vip} . tcp . 80 . {network}");
-    let sent = Sent::by(node.id());
+    let calls = SystemCalls::of(node.id(), "sendto,sendmsg");
     node.write("last.yaml", &service(last, Some("192.0.2.0/24")));
     let (new, old) = (element("192.0.2.0/24"), element(&old));
     wait_within(LONG, "the change", || {
@@ -113,7 +109,7 @@ fn one_range_is_two_elements_and_no_process(services: u32) {
     assert_eq!(added, [&new]);
     assert_eq!(state(), before);
     // All elements are more than a hundred kilobytes.
-    let bytes = sent.bytes();
+    let bytes = sent(&calls);
     assert!((100..4_000).contains(&bytes), "{bytes}");
 }
 
@@ -129,41 +125,11 @@ fn ranges_of(bits: u32) -> Vec<String> {
     elements.map(|word| format!("{word}/{bits}")).collect()
 }
 
-/// What a process sends to the kernel and to others.
-struct Sent {
-    folder: TempDir,
-    _strace: Process,
-}
-
-impl Sent {
-    fn by(process: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().display().to_string();
-        let mut strace = Command::new("sh");
-        strace.args([
-            "-c",
-            &format!(
-                "exec strace -f -e trace=sendto,sendmsg -o {path}/calls -p {process} 2>{path}/log"
-            ),
-        ]);
-        let strace = Process::spawn(strace);
-        let is_attached = || {
-            let log = fs::read_to_string(folder.path().join("log"));
-            log.is_ok_and(|log| log.contains("attached"))
-        };
-        wait_within(LONG, "strace", is_attached);
-        Self {
-            folder,
-            _strace: strace,
-        }
-    }
-
-    /// The results of the calls so far.
-    fn bytes(&self) -> u64 {
-        let calls = fs::read_to_string(self.folder.path().join("calls")).unwrap();
-        let results = calls.lines().filter_map(|line| line.rsplit_once(" = "));
-        results
-            .filter_map(|(_, result)| result.parse::<u64>().ok())
-            .sum()
-    }
+/// The bytes that these calls have sent to the kernel and to others.
+fn sent(calls: &SystemCalls) -> u64 {
+    let calls = calls.so_far();
+    let results = calls.lines().filter_map(|line| line.rsplit_once(" = "));
+    results
+        .filter_map(|(_, result)| result.parse::<u64>().ok())
+        .sum()
 }

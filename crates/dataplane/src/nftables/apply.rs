@@ -1,4 +1,4 @@
-//! Runs the program `nft`: lists our tables and sends transactions.
+//! Reads our tables over netlink, and changes them: elements over netlink, whole tables with the program `nft`.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -40,7 +40,7 @@ pub struct Nft {
     held: Held,
     /// The ruleset generation for which `held` is valid, if known.
     generation: Option<Generation>,
-    /// The process in the background.
+    /// The read or write in the background.
     job: Option<Job>,
     /// How long the next write may be waited for.
     patience: Duration,
@@ -53,11 +53,11 @@ pub enum TablesChange {
     Same,
     /// The tables were written.
     Written,
-    /// A process is still running; poll for its end.
+    /// A read or write is still running; poll for its end.
     Pending,
 }
 
-/// An `nft` process in the background.
+/// A read or write in the background.
 enum Job {
     /// Reads the kernel's tables.
     Read {
@@ -114,7 +114,7 @@ impl Nft {
         })
     }
 
-    /// Starts to read the kernel's tables, unless a process is running or they are known to be unchanged.
+    /// Starts to read the kernel's tables, unless a job is running or they are known to be unchanged.
     pub async fn begin_observe(&mut self) {
         if self.job.is_some() {
             return;
@@ -129,17 +129,17 @@ impl Nft {
         });
     }
 
-    /// Commits the result of the running process without waiting for it; `None` while it runs.
+    /// Commits the result of the running job without waiting for it; `None` while it runs.
     pub async fn poll_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
         self.end_job(Duration::ZERO, crash_point).await
     }
 
-    /// Waits for the running process for the rest of this pass's patience; `None` while it runs.
+    /// Waits for the running job for the rest of this pass's patience; `None` while it runs.
     pub async fn wait_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
         self.end_job(self.patience, crash_point).await
     }
 
-    /// Waits at most `limit` for the running process, and commits its result.
+    /// Waits at most `limit` for the running job, and commits its result.
     async fn end_job(
         &mut self,
         limit: Duration,
@@ -151,7 +151,7 @@ impl Nft {
             Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
         };
         let Some(ended) = ended else {
-            // A poll says nothing about how long the process takes.
+            // A poll says nothing about how long the job takes.
             if !limit.is_zero() {
                 self.patience = Duration::ZERO;
             }
