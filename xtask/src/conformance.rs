@@ -37,7 +37,6 @@ pub(crate) const FAST: &[&str] = &[
     r"Services should serve a basic endpoint from pods",
     r"Services should serve endpoints on same port and different protocols",
     r"Services should serve multiport endpoints from pods",
-    r"Services should support named targetPorts",
 ];
 
 /// The exit code for arguments that make no run.

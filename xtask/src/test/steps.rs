@@ -59,7 +59,7 @@ pub(super) const ALL: &[TestStep] = &[
     },
     TestStep {
         name: "build",
-        purpose: "everything that the later steps run on this machine",
+        purpose: "what the later steps run on this machine",
         scope: Scope::Gate,
         concurrency: Concurrency::Exclusive,
         run: |_| {
@@ -156,6 +156,14 @@ pub(super) const ALL: &[TestStep] = &[
         scope: Scope::Gate,
         concurrency: Concurrency::CpuBound,
         run: |_| gate(xtask(&["tidy"])),
+    },
+    // Beside `controlplane`, because `kernels` waits for this build.
+    TestStep {
+        name: "guests",
+        purpose: "the programs and tests that run in guests build",
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
+        run: |_| gate(xtask(&["vm", "test", "--no-run"])),
     },
     TestStep {
         name: "book",

@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Run tests of modules `one_kernel` on 6.12 only, and skip those of modules `storm`, as `cargo xtask test` does.
     #[arg(long)]
     gate: bool,
+    /// Build the tests and the programs that they need, but do not run them.
+    #[arg(long, conflicts_with_all = ["kernel", "gate", "filter"])]
+    no_run: bool,
     /// Run only tests whose name contains this.
     filter: Option<String>,
     /// Time limit of one test in seconds.
@@ -55,6 +58,10 @@ impl Args {
 
 /// Runs the suites and prints `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.no_run {
+        build::tests(&args.package)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let counts = all(args)?;
     anstream::println!("{counts}");
     Ok(ExitCode::from(u8::from(counts.failed > 0)))
