@@ -3,7 +3,9 @@
 //! A step that is no test runner (format, lints, tidy, licences ...) counts as one test. A test runner counts as the
 //! tests that it reports. A failed step prints its output, and the next one runs.
 
+mod alone;
 mod browser;
+mod commands;
 mod deny;
 mod failures;
 mod fuzz;

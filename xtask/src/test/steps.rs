@@ -3,12 +3,12 @@
 use std::process::Command;
 use std::time::Instant;
 
-use super::run::{CommandResult, run};
+use super::commands::{cargo_with, gate, runner, xtask};
+use super::run::CommandResult;
 use super::step_result::StepResult;
 use super::times::{self, Timed};
-use super::{browser, deny, failures, fuzz, machete, runner_output, semver};
+use super::{alone, browser, deny, failures, fuzz, machete, semver};
 use crate::conformance::FAST;
-use crate::tools;
 use testbed::TestCounts;
 use testbed::vm::suite::LONG;
 use testbed::{cargo, paths};
@@ -127,7 +127,7 @@ pub(super) const ALL: &[TestStep] = &[
         purpose: "each crate builds with its own manifest only",
         scope: Scope::All,
         concurrency: Concurrency::CpuBound,
-        run: |_| alone(),
+        run: |_| alone::check(),
     },
     TestStep {
         name: "tests",
@@ -267,29 +267,6 @@ fn show(name: &str, output: &str) {
     anstream::println!("  | {}", lines.join("\n  | "));
 }
 
-fn gate(command: Command) -> StepResult {
-    let CommandResult { success, output } = run(command);
-    StepResult::gate(success, output)
-}
-
-fn runner(command: Command) -> StepResult {
-    let CommandResult { success, output } = run(command);
-    StepResult::of(runner_output::count(&output, success), output)
-}
-
-/// Adds arguments to a cargo command, and turns colours off.
-fn cargo_with(mut command: Command, arguments: &[&str]) -> Command {
-    command.args(arguments).env("CARGO_TERM_COLOR", "never");
-    command
-}
-
-/// Returns another command of this program.
-fn xtask(arguments: &[&str]) -> Command {
-    let mut command = Command::new(tools::own_program());
-    command.args(arguments).current_dir(paths::root());
-    command
-}
-
 /// Passes `-D warnings` to our crates only, so that dependencies are built once for lints and tests.
 fn clippy() -> Command {
     let mut command = cargo_with(cargo::whole("clippy"), &["--all-targets", "--keep-going"]);
@@ -401,24 +378,23 @@ fn kernels(scope: Scope) -> StepResult {
     runner(command)
 }
 
-/// Runs the tests in the lab. The gate skips scenes that take minutes.
+/// Scenes of the lab that are not in the gate.
+const SCENES_OF_MINUTES: [&str; 6] = [
+    LONG,
+    "migration",
+    "traffic_continues",
+    "two_proxies",
+    "announcer",
+    "cluster_dns",
+];
+
+/// Runs the tests in the lab.
 fn lab(version: &str, scope: Scope) -> StepResult {
     let mut command = xtask(&["lab", "test", "--version", version]);
     if scope == Scope::Gate {
-        command.args([
-            "--skip",
-            LONG,
-            "--skip",
-            "migration",
-            "--skip",
-            "traffic_continues",
-            "--skip",
-            "two_proxies",
-            "--skip",
-            "announcer",
-            "--skip",
-            "cluster_dns",
-        ]);
+        for scene in SCENES_OF_MINUTES {
+            command.args(["--skip", scene]);
+        }
     }
     runner(command)
 }
@@ -432,23 +408,4 @@ fn conformance(scope: Scope) -> StepResult {
         }
     }
     runner(command)
-}
-
-/// Checks that each package builds with only the features and dependencies of its own manifest.
-fn alone() -> StepResult {
-    let packages = match cargo::packages() {
-        Ok(packages) => packages,
-        Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
-    };
-    let mut total = TestCounts::default();
-    let mut outputs = String::new();
-    for name in &packages {
-        let check = cargo_with(cargo::command(), &["check", "--quiet", "--package", name]);
-        let StepResult { counts, output } = gate(check);
-        if counts.failed > 0 {
-            outputs.extend([name, " does not build alone:\n", &output]);
-        }
-        total.add(counts);
-    }
-    StepResult::of(total, outputs)
 }
