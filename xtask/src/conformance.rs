@@ -26,6 +26,7 @@ use testbed::paths;
 
 /// The tests of the gate, as `--focus` takes them: each shows a frontend or a rule of its own.
 pub(crate) const FAST: &[&str] = &[
+    r"Conntrack should be able to cleanup conntrack entries when UDP service target port changes for a NodePort",
     r"DNS should provide DNS for the cluster \[Conformance\]",
     r"EndpointSlice should support a Service with multiple endpoint IPs",
     r"Services should allow pods to hairpin back",
