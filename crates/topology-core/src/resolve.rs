@@ -11,6 +11,7 @@ mod conclude;
 mod decision;
 mod demand;
 mod drains;
+mod endpoint_limit;
 mod finding;
 mod headless;
 mod infrastructure;
@@ -40,6 +41,7 @@ mod time;
 mod viewpoint;
 mod work;
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use rustc_hash::FxHashSet;
@@ -69,14 +71,23 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let Some(service) = snapshot.service(name) else {
         return resolution;
     };
-    let targets = Targets::of(service.ports.len(), snapshot.slices(name));
+    let frontends: Vec<Frontend> = me.frontends(service).collect();
+    let slices = endpoint_limit::limited(service, &frontends, snapshot.slices(name), &me.node);
+    if matches!(slices, Cow::Owned(_)) {
+        resolution.findings.push(Finding {
+            service: name.clone(),
+            port_name: "".into(),
+            kind: FindingKind::TooManyRealServers,
+        });
+    }
+    let targets = Targets::of(service.ports.len(), &slices);
     let own_node = snapshot.node(&me.node);
     let mut keys = FxHashSet::default();
     let mut known = FxHashSet::default();
     for port in &service.ports {
         let mut split = Vec::new();
         let first = resolution.servers.len();
-        for frontend in me.frontends(service) {
+        for &frontend in &frontends {
             let Some(number) = frontend.port_of(port) else {
                 continue;
             };

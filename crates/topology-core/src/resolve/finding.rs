@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::endpoint_limit::MOST_REAL_SERVERS;
 use super::infrastructure::AddressUse;
 use crate::model::{FrontendKind, ObjectName};
 use crate::snapshot::FrontendKey;
@@ -85,6 +86,8 @@ pub enum FindingKind {
         /// Why.
         problem: &'static str,
     },
+    /// The endpoints are too many real servers at all ports and addresses; this node uses a part of them (D13).
+    TooManyRealServers,
 }
 
 /// Why one of two Services gets a frontend that both claim.
@@ -112,6 +115,7 @@ impl FindingKind {
             Self::NoFirewallMark => "NoFirewallMark",
             Self::PortRepeated { .. } => "PortRepeated",
             Self::BadEndpoint { .. } => "BadEndpoint",
+            Self::TooManyRealServers => "TooManyRealServers",
         }
     }
 
@@ -139,6 +143,7 @@ impl FindingKind {
             Self::NoFirewallMark => "configure a mask with more bits",
             Self::PortRepeated { .. } => "remove one of the two",
             Self::BadEndpoint { .. } => "correct its EndpointSlice",
+            Self::TooManyRealServers => "use fewer ports or several Services",
         }
     }
 }
@@ -198,6 +203,10 @@ impl fmt::Display for FindingKind {
             Self::BadEndpoint { address, problem } => {
                 write!(f, "endpoint {address} {problem} and is left out")
             }
+            Self::TooManyRealServers => write!(
+                f,
+                "its endpoints at all its ports and addresses are more than {MOST_REAL_SERVERS} real servers, so this node uses only a part of them"
+            ),
         }
     }
 }

@@ -7,6 +7,8 @@ mod dirty;
 #[cfg(test)]
 mod disconnected;
 #[cfg(test)]
+mod endpoint_limit;
+#[cfg(test)]
 mod frontends;
 #[cfg(test)]
 mod headless;
