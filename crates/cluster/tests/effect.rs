@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use cluster::ServiceSelection;
+use cluster::{AllowLists, ServiceSelection};
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
 use topology_core::hints::HintMode;
@@ -389,4 +389,64 @@ status: {{loadBalancer: {{ingress: [{{ip: 192.0.2.1}}]}}}}
     let warning = loaded.warnings[0].to_string();
     let expected = "spec.loadBalancerSourceRanges: too many for 10000 ports";
     assert!(warning.contains(expected), "{warning}");
+}
+
+/// A LoadBalancer Service with so many ports and external IPs of 192.0.2.0/24 or others.
+fn published(ports: u16, external_ips: &[String]) -> Loaded {
+    let ports = (1..=ports).map(|port| format!("{{name: p{port}, port: {port}}}"));
+    let ports: Vec<String> = ports.collect();
+    let text = format!(
+        "
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop}}
+spec:
+  type: LoadBalancer
+  clusterIP: 10.96.0.1
+  externalIPs: [{}]
+  ports: [{}]
+status: {{loadBalancer: {{ingress: [{{ip: 198.51.100.1}}]}}}}
+",
+        external_ips.join(", "),
+        ports.join(", ")
+    );
+    let allowed = AllowLists {
+        external_ips: vec!["192.0.2.0/24".parse().unwrap()],
+        ..AllowLists::default()
+    };
+    let options = Options {
+        allowed,
+        ..Options::default()
+    };
+    read_text("a.yaml", text.as_bytes(), &options).unwrap()
+}
+
+#[test]
+fn d13_the_ports_of_a_service_limit_its_addresses_for_outside_clients() {
+    let external_ips: Vec<String> = (0..=255).map(|last| format!("192.0.2.{last}")).collect();
+    let name = ObjectName::new("shop", "cart");
+    let all = published(60, &external_ips);
+    assert_eq!(all.snapshot.service(&name).unwrap().frontends.len(), 258);
+    assert_eq!(all.warnings, []);
+
+    let some = published(8_192, &external_ips);
+    let addresses = some.snapshot.service(&name).unwrap().frontends.iter();
+    let addresses: Vec<String> = addresses.map(|one| one.address.to_string()).collect();
+    assert_eq!(addresses, ["10.96.0.1", "198.51.100.1", "192.0.2.0"]);
+    let warning = some.warnings[0].to_string();
+    let expected = "spec.ports: too many addresses for 8192 ports; only the first 2 ";
+    assert!(warning.contains(expected), "{warning}");
+}
+
+#[test]
+fn d13_of_many_refused_external_ips_the_first_ones_are_named() {
+    let external_ips: Vec<String> = (0..=255).map(|last| format!("203.0.113.{last}")).collect();
+    let loaded = published(1, &external_ips);
+    let service = loaded.snapshot.service(&ObjectName::new("shop", "cart"));
+    let refused = &service.unwrap().unprogrammed;
+    assert_eq!(refused.len(), 21);
+    assert_eq!(&*refused[19].field, "spec.externalIPs[19]");
+    assert_eq!(&*refused[20].field, "spec.externalIPs");
+    let expected = "each of 236 more external IPs is in no range of --external-ip-ranges";
+    assert!(refused[20].reason.starts_with(expected));
 }

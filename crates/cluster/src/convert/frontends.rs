@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use rustc_hash::FxHashSet;
 use topology_core::model::{Family, Frontend, FrontendKind, IpNetwork, ServicePort, parse_range};
 
 use super::address;
@@ -12,9 +13,13 @@ use object_tree::Field;
 /// and a Service may have thousands of both. kube-proxy has as many for all Services together (KP-IS-05).
 const MOST_PERMITTED: usize = 65_536;
 
+/// Most pairs of a port and an address for outside clients: each is a virtual server on every node. A Service with the
+/// addresses of 1,000 nodes as external IPs may have 16 ports.
+const MOST_PUBLISHED: usize = 16_384;
+
 /// Returns all frontends: the cluster IPs, then node ports, load balancer addresses and external IPs in their families
 /// (KP-IN-09). Of two kinds with one address the first counts, so `loadBalancerSourceRanges` apply to an external IP that
-/// is also an address of the load balancer.
+/// is also an address of the load balancer. The last ones of too many are left out.
 pub(crate) fn frontends(
     root: &Field<'_>,
     cluster_ips: &[IpAddr],
@@ -31,15 +36,25 @@ pub(crate) fn frontends(
     let has_family = |vip: &IpAddr| cluster.clone().any(|ip| Family::of(ip) == Family::of(*vip));
     let load_balancers = load_balancers.filter(has_family);
     let external_ips = external_ips.into_iter().map(Frontend::external_ip);
-    for frontend in load_balancers
-        .map(Frontend::load_balancer)
-        .chain(external_ips)
-    {
-        let is_new = !found.iter().any(|other| other.address == frontend.address);
-        if is_new {
-            found.push(frontend);
-        }
+    let candidates = load_balancers.map(Frontend::load_balancer).chain(external_ips);
+    let mut known: FxHashSet<IpAddr> = found.iter().map(|frontend| frontend.address).collect();
+    let mut published: Vec<Frontend> = candidates
+        .filter(|frontend| known.insert(frontend.address))
+        .collect();
+    let most = MOST_PUBLISHED / ports.len().max(1);
+    if published.len() > most {
+        let message = format!(
+            "too many addresses for {} ports; only the first {most} load balancer addresses and external IPs are served",
+            ports.len()
+        );
+        report.warn(
+            &root.get("spec").get("ports"),
+            message,
+            "use fewer ports or several Services",
+        );
+        published.truncate(most);
     }
+    found.extend(published);
     found.shrink_to_fit();
     found
 }

@@ -316,7 +316,7 @@ impl Nft {
     }
 }
 
-/// How an `nft` process ended.
+/// How a job ended.
 enum Ended {
     Read(Result<Tables, NftError>),
     Load(Result<usize, NftError>),
@@ -333,7 +333,7 @@ impl Ended {
     }
 }
 
-/// The result of a process if it ends within `limit`; a limit of zero polls once.
+/// The result of a job if it ends within `limit`; a limit of zero polls once.
 async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, NftError>> {
     if limit.is_zero() {
         let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;

@@ -25,7 +25,7 @@ pub enum NftError {
         "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
     )]
     Refused(String),
-    /// The kernel refused a change of set elements.
+    /// The tables cannot be read over netlink, or the kernel refused a change of set elements.
     #[error("table {TABLE}: {0}")]
     Netlink(#[from] netlink_pipeline::Error),
 }

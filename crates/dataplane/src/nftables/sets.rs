@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 use topology_core::model::{Family, IpNetwork, Protocol};
 
 use super::family::TableFamily;
-use crate::routes::is_host;
 
 /// What is known of a set or map of our tables.
 #[derive(Debug, Clone, Copy)]
@@ -179,8 +178,7 @@ impl KeyType {
         }
     }
 
-    /// The types of its keys, and of a map's values; `None` if expressions stand for them, which versions of nft list in
-    /// different ways.
+    /// The types of its keys, and of a map's values; `None` if nft has no name for them, so that expressions stand there.
     pub(super) fn types(self, family: Family) -> Option<String> {
         let address = match family {
             Family::V4 => "ipv4_addr",
@@ -286,8 +284,6 @@ impl Element {
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // nft lists a range of one address without its prefix length.
-            Self::Range(range) if is_host(range) => write!(f, "{}", range.ip()),
             Self::Range(range) => write!(f, "{range}"),
             Self::Address(ip) => write!(f, "{ip}"),
             Self::Pair(ip) => write!(f, "{ip} . {ip}"),
