@@ -235,6 +235,34 @@ fn measured_rates_weigh_nodes_and_make_gib() {
 }
 
 #[test]
+fn only_a_heading_is_no_rate_and_an_amount_has_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let rates = folder.path().join("rates.csv");
+    let of = |lines: &str| {
+        fs::write(&rates, lines).unwrap();
+        let output = simulate("shop", &["--demand", &rates.to_string_lossy()]);
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    assert_eq!(of("service node gib\nshop/cart n1 1e15\n").0, Some(0));
+    for (line, expected) in [
+        (
+            "services/cart,n1,1",
+            "the input has no Service services/cart",
+        ),
+        ("shop/cart,n1,1e16", "write GiB as a number up to"),
+        ("shop/cart,n1,NaN", "write GiB as a number up to"),
+    ] {
+        let (code, errors) = of(&format!("service,node,gib\n{line}\n"));
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("rates.csv:2: "), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
 fn a_missing_object_is_one_clear_sentence_and_exit_2() {
     let cases: [(&[&str], &[&str]); 10] = [
         (&["--drain", "zone=x"], &["no Node has zone=x", "a, b, c"]),
