@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use agent_api::numbers::short_percent;
 use agent_api::view::{ExplainView, LevelView, PlaceView, StageView};
-use topology_core::policy::LevelKey;
+use topology_core::policy::{LevelKey, PolicySource};
 
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::{Detail, table};
@@ -185,8 +185,12 @@ pub(super) fn what_if(view: &ExplainView, width: Option<usize>) -> String {
         return String::new();
     };
     if changes.is_empty() {
-        return "\nNo single change of an endpoint, drain or policy would alter the shares.\n"
-            .to_owned();
+        let words = if view.server.policy.source == PolicySource::Uniform.as_str() {
+            "Every ready endpoint has the same share, so only their number changes it."
+        } else {
+            "No single change of an endpoint, drain or policy would alter the shares."
+        };
+        return format!("\n{}\n", wrap(words, 0, width));
     }
     let lines = changes
         .iter()
