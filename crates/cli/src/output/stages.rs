@@ -16,7 +16,7 @@ const SHOWN: [&str; 2] = [
     "topology.kubernetes.io/region",
 ];
 
-/// Explanations as text.
+/// Explanations of one Service as text.
 pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
     let mut text = String::new();
     for (number, view) in views.iter().enumerate() {
@@ -38,12 +38,14 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
         );
         // Writing to a String cannot fail.
         let _written = writeln!(text, "\n{}", wrap(&note, 2, width));
-        text.push_str(&section(
-            "Wrong with the input",
-            view.warnings.iter().map(|warning| warning.text.clone()),
-            width,
-        ));
     }
+    // All views are of one Service, and each has all warnings about it.
+    let warnings = views.first().map_or(&[][..], |view| &view.warnings);
+    text.push_str(&section(
+        "Wrong with the input",
+        warnings.iter().map(|warning| warning.text.clone()),
+        width,
+    ));
     text
 }
 
