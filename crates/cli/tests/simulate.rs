@@ -263,6 +263,20 @@ fn only_a_heading_is_no_rate_and_an_amount_has_a_limit() {
 }
 
 #[test]
+fn a_policy_that_cannot_be_used_is_refused_with_its_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.yaml");
+    let policy = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {name: p}\n\
+                  spec: {mode: Prefered, levels: [{key: zone}, {any: true}]}\n";
+    fs::write(&path, policy).unwrap();
+    let output = simulate("shop", &["--policy", &path.to_string_lossy()]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    let expected = "policy.yaml:4: ClusterTopologyPolicy p: spec.mode: `Prefered`";
+    assert!(errors.contains(expected), "{errors}");
+}
+
+#[test]
 fn a_missing_object_is_one_clear_sentence_and_exit_2() {
     let cases: [(&[&str], &[&str]); 10] = [
         (&["--drain", "zone=x"], &["no Node has zone=x", "a, b, c"]),
