@@ -10,6 +10,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn simulate(example: &str, more: &[&str]) -> Output {
+    in_columns("80", example, more)
+}
+
+fn in_columns(columns: &str, example: &str, more: &[&str]) -> Output {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../manifests/examples")
         .join(example);
@@ -20,7 +24,7 @@ fn simulate(example: &str, more: &[&str]) -> Output {
         .arg(folder)
         .args(more);
     command
-        .env("COLUMNS", "80")
+        .env("COLUMNS", columns)
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -58,6 +62,22 @@ fn every_example_as_a_table_of_80_columns() {
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{example}: {widest:?}\n{table}");
         insta::assert_snapshot!(format!("simulate {example}"), table);
+    }
+}
+
+#[test]
+fn zones_that_do_not_fit_are_a_list_under_a_heading_of_its_own() {
+    for (more, title) in [
+        (&[][..], "From one zone to another, percent of all traffic"),
+        (
+            &["--drain", "zone=b"],
+            "From one zone to another, changed, percent of all traffic",
+        ),
+    ] {
+        let table = text(&in_columns("30", "shop", more));
+        assert!(table.contains(title), "{table}");
+        assert!(table.contains("\n  c to a: "), "{table}");
+        assert!(!table.contains("(row)"), "{table}");
     }
 }
 
