@@ -559,6 +559,19 @@ fn a_table_fits_the_given_width() {
 }
 
 #[test]
+fn a_terminal_of_0_columns_is_one_of_unknown_width() {
+    let shop = example("shop");
+    let words = ["render", "--cluster", shop.as_str(), "--node", "n1"];
+    let [none, zero] = [None, Some("0")].map(|columns| {
+        let mut command = command(&words);
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        outcome(&command.output().unwrap()).out
+    });
+    assert!(none.contains("ZONE"), "{none}");
+    assert_eq!(zero, none);
+}
+
+#[test]
 fn help_names_every_command_and_the_exit_codes() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.err.as_str()), (Some(0), ""));

@@ -71,10 +71,12 @@ pub fn warnings(warnings: &[WarningView]) {
 }
 
 /// Columns of the terminal on standard output; `COLUMNS` overrides it; `None` without a terminal.
+/// 0 means unknown in both.
 pub fn width() -> Option<usize> {
     let wanted = std::env::var("COLUMNS")
         .ok()
-        .and_then(|text| text.parse().ok());
+        .and_then(|text| text.parse().ok())
+        .filter(|columns: &usize| *columns > 0);
     wanted.or_else(|| {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         (size.ws_col > 0).then_some(usize::from(size.ws_col))
