@@ -105,26 +105,28 @@ fn broken(socket: &Path, error: &hyper::Error) -> QueryError {
 }
 
 fn refused(socket: &Path, status: StatusCode, body: &[u8]) -> QueryError {
-    match status {
-        StatusCode::NOT_FOUND => QueryError::NotFound(reason(body)),
-        status => QueryError::Failed(format!(
-            "the agent at {} answers {status}: {}",
-            socket.display(),
-            reason(body)
+    let place = socket.display();
+    match (status, reason(body)) {
+        (StatusCode::NOT_FOUND, Some(reason)) => QueryError::NotFound(reason),
+        (status, Some(reason)) => {
+            QueryError::Failed(format!("the agent at {place} answers {status}: {reason}"))
+        }
+        (status, None) => QueryError::Failed(format!(
+            "the agent at {place} answers {status} with {:?} and no reason; check that an agent of this version has \
+             the socket",
+            String::from_utf8_lossy(body).trim()
         )),
     }
 }
 
-/// Extracts the message of an error response.
-fn reason(body: &[u8]) -> String {
+/// Extracts the message of an error response of an agent.
+fn reason(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Answer {
         error: String,
     }
-    serde_json::from_slice::<Answer>(body).map_or_else(
-        |_| String::from_utf8_lossy(body).trim().to_owned(),
-        |answer| answer.error,
-    )
+    let answer = serde_json::from_slice::<Answer>(body).ok()?;
+    Some(answer.error)
 }
 
 async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), QueryError> {
@@ -167,7 +169,8 @@ fn no_agent(socket: &Path, error: &io::Error) -> QueryError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => QueryError::Failed(format!(
             "no agent is running: nothing answers at {place}; start one with \
-             `ipvs-topo agent --cluster PATH --node NAME`, or name its socket (--socket; --agent-socket for `ipvs-topo dns`)"
+             `ipvs-topo agent --cluster PATH --node NAME`, name its socket (--socket; --agent-socket for `ipvs-topo dns`), \
+             or read the cluster without an agent (`explain` and `diff` with --node NAME)"
         )),
         io::ErrorKind::PermissionDenied => QueryError::Failed(format!(
             "the agent's socket {place} is for root: run this as root"
@@ -175,5 +178,39 @@ fn no_agent(socket: &Path, error: &io::Error) -> QueryError {
         _ => QueryError::Failed(format!(
             "the agent's socket {place} cannot be used: {error}"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_the_reason_of_the_agent_and_is_not_found_only_if_an_agent_says_so() {
+        let socket = Path::new("/run/agent.sock");
+        let refused = |status, body: &str| refused(socket, status, body.as_bytes());
+        let unknown = refused(StatusCode::NOT_FOUND, r#"{"error": "no Service a/b"}"#);
+        assert!(matches!(&unknown, QueryError::NotFound(words) if words == "no Service a/b"));
+        for (status, body, expected) in [
+            (
+                StatusCode::NOT_FOUND,
+                "",
+                "404 Not Found with \"\" and no reason",
+            ),
+            (
+                StatusCode::NOT_FOUND,
+                "gone\n",
+                "404 Not Found with \"gone\" and no reason",
+            ),
+            (
+                StatusCode::BAD_GATEWAY,
+                r#"{"error": "no kernel"}"#,
+                "502 Bad Gateway: no kernel",
+            ),
+        ] {
+            let error = refused(status, body);
+            assert!(matches!(error, QueryError::Failed(_)), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 }

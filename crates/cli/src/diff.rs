@@ -18,7 +18,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::args::{DiffArgs, TextFormat, values};
 use crate::exit::{ExitStatus, Failure};
-use crate::offline::{Offline, Resolved, only_offline, seen_from};
+use crate::offline::{Offline, Resolved, note_settings, only_offline, seen_from};
 use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
 use crate::runtime;
@@ -39,6 +39,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
         (view, resolved.warnings.len())
     } else {
         only_offline("--strict", args.strict.strict)?;
+        note_settings(&args.service);
         (
             runtime::block_on(async { Ok(client::get(&args.socket, "/v1/diff").await?) })?,
             0,

@@ -16,7 +16,7 @@ use topology_core::model::ObjectName;
 use crate::args::values::ServicePortArg;
 use crate::args::{ExplainArgs, TextFormat};
 use crate::exit::{ExitStatus, Failure};
-use crate::offline::{Offline, only_offline, seen_from};
+use crate::offline::{Offline, note_settings, only_offline, seen_from};
 use crate::origin::Origin;
 use crate::output::{print, stages};
 use crate::runtime;
@@ -65,6 +65,7 @@ fn offline(
 fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
     only_offline("--strict", args.strict.strict)?;
     only_offline("--now", args.moment.now.is_some())?;
+    note_settings(&args.service);
     let path = format!("/v1/explain?name={service}");
     runtime::block_on(async { Ok(client::get(&args.socket, &path).await?) })
 }

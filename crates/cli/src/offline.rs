@@ -12,11 +12,13 @@ use cluster::ServiceSelection;
 use cluster::source::{Loaded, Options};
 use topology_core::model::{Family, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
-use topology_core::snapshot::{MarkedPort, Snapshot};
+use topology_core::scheduler::Scheduler;
+use topology_core::snapshot::{MarkMask, MarkedPort, Snapshot};
 
 use crate::args::{OriginArgs, ServiceArgs};
 use crate::exit::Failure;
 use crate::origin::Origin;
+use crate::output::print;
 
 /// A cluster and a viewpoint.
 #[derive(Debug)]
@@ -53,17 +55,40 @@ pub fn seen_from<'a>(
     }
 }
 
+/// What is said about a flag that only counts for an input.
+const NO_EFFECT: &str =
+    "has no effect on the running agent's answer; add --node NAME to read the cluster here";
+
 /// Refuses a flag about an input if the running agent is queried.
 ///
 /// # Errors
 /// The flag is present.
 pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
     if is_there {
-        return Err(Failure::input(format_args!(
-            "{flag} has no effect on the running agent's answer; add --node NAME to read the cluster here"
-        )));
+        return Err(Failure::input(format_args!("{flag} {NO_EFFECT}")));
     }
     Ok(())
+}
+
+/// Prints which settings of virtual servers do not count, as the running agent is queried, which
+/// has its own.
+pub(crate) fn note_settings(args: &ServiceArgs) {
+    let lists = &args.allow_lists;
+    for (flag, is_there) in [
+        ("--service-cidr", !args.service_cidr.is_empty()),
+        ("--scheduler", args.scheduler != Scheduler::default()),
+        ("--nodeport-addresses", !args.nodeport_addresses.is_empty()),
+        ("--fwmark-mask", args.fwmark_mask != MarkMask::default()),
+        (
+            "--annotation-label-keys",
+            lists.annotation_label_keys.is_some(),
+        ),
+        ("--external-ip-ranges", !lists.external_ip_ranges.is_empty()),
+    ] {
+        if is_there {
+            print::aside(&format!("note: {flag} {NO_EFFECT}"));
+        }
+    }
 }
 
 /// The addresses of the Node object at which node ports are served; an agent uses those of the interfaces.

@@ -215,7 +215,7 @@ fn edit(
     for path in &args.policy {
         let loaded = source::read(path, options).map_err(Failure::input)?;
         warnings.extend(loaded.warnings.iter().map(describe::warning));
-        edit.policies(&loaded.snapshot, &path.display().to_string())?;
+        edit.policies(&loaded, &path.display().to_string())?;
     }
     Ok(edit)
 }

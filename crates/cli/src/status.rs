@@ -29,8 +29,8 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
     runtime::block_on(async {
         loop {
             let view = ask(&args.socket, service.as_ref()).await?;
-            show(args, &view)?;
-            if !args.watch {
+            let has_reader = show(args, &view)?;
+            if !args.watch || !has_reader {
                 return Ok(ExitStatus::of(needs_attention(&view)));
             }
             tokio::time::sleep(WATCH).await;
@@ -71,7 +71,8 @@ async fn ask(socket: &Path, service: Option<&ObjectName>) -> Result<StatusView, 
     }
 }
 
-fn show(args: &StatusArgs, view: &StatusView) -> Result<(), Failure> {
+/// Returns whether standard output still has a reader.
+fn show(args: &StatusArgs, view: &StatusView) -> Result<bool, Failure> {
     let width = print::width();
     let text = match args.output {
         StatusFormat::Json => print::json(view)?,
@@ -79,7 +80,7 @@ fn show(args: &StatusArgs, view: &StatusView) -> Result<(), Failure> {
         StatusFormat::Wide => summary::status(view, Detail::Wide, width),
     };
     if args.watch && args.output != StatusFormat::Json && std::io::stdout().is_terminal() {
-        return print::result(&format!("{CLEAR}{text}"));
+        return print::update(&format!("{CLEAR}{text}"));
     }
-    print::result(&text)
+    print::update(&text)
 }

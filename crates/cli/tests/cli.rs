@@ -83,6 +83,31 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
+fn a_setting_without_effect_on_the_answer_of_the_agent_is_noted() {
+    let noted = |command: &[&str], flag: [&str; 2]| {
+        let noted = run(&[command, &flag, &["--socket", "/nowhere"]].concat());
+        let expected = format!(
+            "note: {} has no effect on the running agent's answer; add --node NAME",
+            flag[0]
+        );
+        assert!(noted.err.contains(&expected), "{}", noted.err);
+        assert!(noted.err.contains("no agent is running"), "{}", noted.err);
+        assert_eq!(noted.code, Some(1), "{}", noted.err);
+    };
+    for flag in [
+        ["--scheduler", "rr"],
+        ["--service-cidr", "10.96.0.0/12"],
+        ["--nodeport-addresses", "primary"],
+        ["--fwmark-mask", "0xf00000"],
+        ["--annotation-label-keys", "zone"],
+        ["--external-ip-ranges", "192.0.2.0/24"],
+    ] {
+        noted(&["explain", "shop/cart"], flag);
+        noted(&["diff"], flag);
+    }
+}
+
+#[test]
 fn render_save_is_what_ipvsadm_save_prints_sorted_bytewise() {
     let shop = run(&[
         "render",
@@ -531,6 +556,19 @@ fn a_table_fits_the_given_width() {
         "{}",
         run.out
     );
+}
+
+#[test]
+fn a_terminal_of_0_columns_is_one_of_unknown_width() {
+    let shop = example("shop");
+    let words = ["render", "--cluster", shop.as_str(), "--node", "n1"];
+    let [none, zero] = [None, Some("0")].map(|columns| {
+        let mut command = command(&words);
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        outcome(&command.output().unwrap()).out
+    });
+    assert!(none.contains("ZONE"), "{none}");
+    assert_eq!(zero, none);
 }
 
 #[test]

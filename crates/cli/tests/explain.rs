@@ -53,6 +53,13 @@ fn every_example_in_80_columns() {
 }
 
 #[test]
+fn a_warning_is_printed_once_for_all_ports() {
+    let text = explain("prefer", "n9", "shop/catalog", &[]);
+    assert_eq!(text.matches("shop/catalog:").count(), 2, "{text}");
+    assert_eq!(text.matches("there is no Node n9").count(), 1, "{text}");
+}
+
+#[test]
 fn a_drain_is_explained_as_of_the_given_time() {
     for (moment, now) in [
         ("ramping", "2026-11-22T08:00:30Z"),

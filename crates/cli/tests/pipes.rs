@@ -1,5 +1,5 @@
 //! `--cluster` with a pipe, a socket or a device: commands that read once accept a pipe, and no
-//! command waits forever.
+//! command waits forever. Neither does one whose output has no reader.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,9 +7,11 @@
 )]
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -131,4 +133,36 @@ fn a_pipe_inside_a_folder_is_skipped_with_a_warning() {
         errors.contains("this is a pipe (FIFO) and is not read; replace it with a file"),
         "{errors}"
     );
+}
+
+/// The answer in the agent's own test; its kernel is not in sync.
+const STATUS: &str = include_str!(
+    "../../agent/src/api/snapshots/agent__api__tests__status_shows_what_the_kernel_has_beside_what_is_wanted.snap"
+);
+
+/// Answers every request at `socket` with the status.
+fn serve_status(socket: &Path) {
+    let (_, json) = STATUS.split_once("\n---\n").unwrap();
+    let length = json.len();
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{json}");
+    let listener = UnixListener::bind(socket).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _request = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_watch_ends_when_its_output_has_no_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent.sock");
+    serve_status(&socket);
+    let shown = socket.display();
+    let line = format!("$I status --watch --socket {shown} | head -1; exit ${{PIPESTATUS[0]}}");
+    let (code, text, errors) = bash(&line);
+    assert!(text.starts_with("node    n1, agent "), "{text}{errors}");
+    assert_eq!((code, errors.as_str()), (Some(1), ""));
 }

@@ -10,6 +10,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn simulate(example: &str, more: &[&str]) -> Output {
+    in_columns("80", example, more)
+}
+
+fn in_columns(columns: &str, example: &str, more: &[&str]) -> Output {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../manifests/examples")
         .join(example);
@@ -20,7 +24,7 @@ fn simulate(example: &str, more: &[&str]) -> Output {
         .arg(folder)
         .args(more);
     command
-        .env("COLUMNS", "80")
+        .env("COLUMNS", columns)
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -58,6 +62,22 @@ fn every_example_as_a_table_of_80_columns() {
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{example}: {widest:?}\n{table}");
         insta::assert_snapshot!(format!("simulate {example}"), table);
+    }
+}
+
+#[test]
+fn zones_that_do_not_fit_are_a_list_under_a_heading_of_its_own() {
+    for (more, title) in [
+        (&[][..], "From one zone to another, percent of all traffic"),
+        (
+            &["--drain", "zone=b"],
+            "From one zone to another, changed, percent of all traffic",
+        ),
+    ] {
+        let table = text(&in_columns("30", "shop", more));
+        assert!(table.contains(title), "{table}");
+        assert!(table.contains("\n  c to a: "), "{table}");
+        assert!(!table.contains("(row)"), "{table}");
     }
 }
 
@@ -232,6 +252,48 @@ fn measured_rates_weigh_nodes_and_make_gib() {
     let gib = total["crossGib"].as_f64().unwrap();
     assert!((gib - 6.5).abs() < 1e-9, "{gib}");
     assert!((total["cost"].as_f64().unwrap() - 13.0).abs() < 1e-9);
+}
+
+#[test]
+fn only_a_heading_is_no_rate_and_an_amount_has_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let rates = folder.path().join("rates.csv");
+    let of = |lines: &str| {
+        fs::write(&rates, lines).unwrap();
+        let output = simulate("shop", &["--demand", &rates.to_string_lossy()]);
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    assert_eq!(of("service node gib\nshop/cart n1 1e15\n").0, Some(0));
+    for (line, expected) in [
+        (
+            "services/cart,n1,1",
+            "the input has no Service services/cart",
+        ),
+        ("shop/cart,n1,1e16", "write GiB as a number up to"),
+        ("shop/cart,n1,NaN", "write GiB as a number up to"),
+    ] {
+        let (code, errors) = of(&format!("service,node,gib\n{line}\n"));
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("rates.csv:2: "), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
+fn a_policy_that_cannot_be_used_is_refused_with_its_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.yaml");
+    let policy = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {name: p}\n\
+                  spec: {mode: Prefered, levels: [{key: zone}, {any: true}]}\n";
+    fs::write(&path, policy).unwrap();
+    let output = simulate("shop", &["--policy", &path.to_string_lossy()]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    let expected = "policy.yaml:4: ClusterTopologyPolicy p: spec.mode: `Prefered`";
+    assert!(errors.contains(expected), "{errors}");
 }
 
 #[test]

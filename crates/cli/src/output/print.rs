@@ -35,12 +35,21 @@ pub fn choose(colour: Colour) {
 /// # Errors
 /// Standard output cannot be written, for example because the disk is full.
 pub fn result(text: &str) -> Result<(), Failure> {
+    update(text).map(|_has_reader| ())
+}
+
+/// Prints one of several results. Returns whether standard output still has a reader.
+///
+/// # Errors
+/// As [`result`].
+pub fn update(text: &str) -> Result<bool, Failure> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::trouble(
-            format_args!("standard output cannot be written: {error}"),
-        )),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::trouble(format_args!(
+            "standard output cannot be written: {error}"
+        ))),
     }
 }
 
@@ -62,10 +71,12 @@ pub fn warnings(warnings: &[WarningView]) {
 }
 
 /// Columns of the terminal on standard output; `COLUMNS` overrides it; `None` without a terminal.
+/// 0 means unknown in both.
 pub fn width() -> Option<usize> {
     let wanted = std::env::var("COLUMNS")
         .ok()
-        .and_then(|text| text.parse().ok());
+        .and_then(|text| text.parse().ok())
+        .filter(|columns: &usize| *columns > 0);
     wanted.or_else(|| {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         (size.ws_col > 0).then_some(usize::from(size.ws_col))

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use agent_api::numbers::short_percent;
 use agent_api::view::{ExplainView, LevelView, PlaceView, StageView};
-use topology_core::policy::LevelKey;
+use topology_core::policy::{LevelKey, PolicySource};
 
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::{Detail, table};
@@ -16,7 +16,7 @@ const SHOWN: [&str; 2] = [
     "topology.kubernetes.io/region",
 ];
 
-/// Explanations as text.
+/// Explanations of one Service as text.
 pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
     let mut text = String::new();
     for (number, view) in views.iter().enumerate() {
@@ -38,12 +38,14 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
         );
         // Writing to a String cannot fail.
         let _written = writeln!(text, "\n{}", wrap(&note, 2, width));
-        text.push_str(&section(
-            "Wrong with the input",
-            view.warnings.iter().map(|warning| warning.text.clone()),
-            width,
-        ));
     }
+    // All views are of one Service, and each has all warnings about it.
+    let warnings = views.first().map_or(&[][..], |view| &view.warnings);
+    text.push_str(&section(
+        "Wrong with the input",
+        warnings.iter().map(|warning| warning.text.clone()),
+        width,
+    ));
     text
 }
 
@@ -185,8 +187,12 @@ pub(super) fn what_if(view: &ExplainView, width: Option<usize>) -> String {
         return String::new();
     };
     if changes.is_empty() {
-        return "\nNo single change of an endpoint, drain or policy would alter the shares.\n"
-            .to_owned();
+        let words = if view.server.policy.source == PolicySource::Uniform.as_str() {
+            "Every ready endpoint has the same share, so only their number changes it."
+        } else {
+            "No single change of an endpoint, drain or policy would alter the shares."
+        };
+        return format!("\n{}\n", wrap(words, 0, width));
     }
     let lines = changes
         .iter()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use cluster::source::refused_label;
+use cluster::source::{Loaded, refused_label};
 use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
@@ -87,16 +87,22 @@ impl Edit {
     /// Adds the policies and drains of another input.
     ///
     /// # Errors
-    /// The input has none.
-    pub(crate) fn policies(&mut self, from: &Snapshot, shown: &str) -> Result<(), Failure> {
-        self.policies.extend(from.policies().cloned());
-        self.drains.extend(from.drains().cloned());
-        if from.policies().next().is_none() && from.drains().next().is_none() {
-            return Err(Failure::input(format_args!(
-                "--policy {shown}: no usable TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in the file"
-            )));
+    /// The input has none; the message has the warnings about it.
+    pub(crate) fn policies(&mut self, from: &Loaded, shown: &str) -> Result<(), Failure> {
+        let snapshot = &from.snapshot;
+        self.policies.extend(snapshot.policies().cloned());
+        self.drains.extend(snapshot.drains().cloned());
+        if snapshot.policies().next().is_some() || snapshot.drains().next().is_some() {
+            return Ok(());
         }
-        Ok(())
+        let mut words = format!(
+            "--policy {shown}: no usable TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in the file"
+        );
+        for warning in &from.warnings {
+            words.push_str("; ");
+            words.push_str(&warning.to_string());
+        }
+        Err(Failure::input(words))
     }
 
     /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the

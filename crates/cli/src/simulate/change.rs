@@ -47,6 +47,8 @@ const DISTRIBUTION: &str = "trafficDistribution";
 
 /// The largest number of endpoints for one zone of a Service.
 const MOST: usize = 10_000;
+/// Costs beyond it have more digits than a table has room for.
+const HIGHEST_PRICE: f64 = 1e9;
 
 pub fn set(text: &str) -> Result<Set, String> {
     let wrong = || {
@@ -116,8 +118,12 @@ pub fn price(text: &str) -> Result<f64, String> {
     let price = text
         .parse()
         .ok()
-        .filter(|price: &f64| price.is_finite() && *price >= 0.0);
-    price.ok_or_else(|| format!("{text:?} is not a price; write what one GiB costs, such as 0.01"))
+        .filter(|price: &f64| (0.0..=HIGHEST_PRICE).contains(price));
+    price.ok_or_else(|| {
+        format!(
+            "{text:?} is not a price; write what one GiB costs, such as 0.01, and at most {HIGHEST_PRICE}"
+        )
+    })
 }
 
 fn name(text: &str) -> Option<ObjectName> {
@@ -209,6 +215,9 @@ mod tests {
                 .unwrap_err()
                 .contains("whole number")
         );
-        assert!(price("-1").unwrap_err().contains("0.01") && price("free").is_err());
+        assert!(price("-1").unwrap_err().contains("0.01"));
+        for other in ["free", "NaN", "inf", "1e308"] {
+            assert!(price(other).is_err(), "{other}");
+        }
     }
 }

@@ -13,6 +13,9 @@ use crate::exit::Failure;
 /// Means every Service or every Node in a file of measured rates.
 const ALL: &str = "*";
 
+/// The most GiB of a line: sums of larger numbers could be infinite.
+const MOST: f64 = 1e15;
+
 /// The amount of traffic that starts on each Node.
 #[derive(Debug)]
 pub(crate) struct Demand {
@@ -140,13 +143,13 @@ type Rate = (ObjectName, usize, f64);
 /// Parses a line of a file of rates; `None` for a blank line, a comment or a heading.
 fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
-    if line.is_empty() || line.starts_with("service") {
-        return Ok(Vec::new());
-    }
     let words: Vec<&str> = line
         .split([',', ' ', '\t'])
         .filter(|word| !word.is_empty())
         .collect();
+    if words.first().is_none_or(|first| is_heading(first)) {
+        return Ok(Vec::new());
+    }
     let &[service, node, gib] = words.as_slice() else {
         return Err(format!(
             "{line:?} is not a rate; write service,node,GiB such as shop/cart,n1,12.5"
@@ -155,9 +158,11 @@ fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>,
     let rate: f64 = gib
         .parse()
         .ok()
-        .filter(|gib: &f64| gib.is_finite() && *gib >= 0.0)
+        .filter(|gib: &f64| (0.0..=MOST).contains(gib))
         .ok_or_else(|| {
-            format!("{gib:?} is not an amount of traffic; write GiB as a number, such as 12.5")
+            format!(
+                "{gib:?} is not an amount of traffic; write GiB as a number up to {MOST}, such as 12.5"
+            )
         })?;
     let services = services(service, snapshot)?;
     let nodes = nodes(node, atlas)?;
@@ -166,6 +171,11 @@ fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>,
         .iter()
         .flat_map(|service| nodes.iter().map(|node| (service.clone(), *node, each)));
     Ok(rates.collect())
+}
+
+/// Whether a line with this first word has the names of the columns.
+fn is_heading(word: &str) -> bool {
+    word.starts_with("service") && !word.contains('/')
 }
 
 fn services(text: &str, snapshot: &Snapshot) -> Result<Vec<ObjectName>, String> {

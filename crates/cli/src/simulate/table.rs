@@ -18,6 +18,8 @@ use crate::output::wrap::wrap;
 
 /// Listed Services; the others are counted.
 const LISTED: usize = 15;
+/// Listed pairs of zones if there are too many for a matrix; the others are counted.
+const LARGEST: usize = 10;
 
 pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
     let mut text = head(view);
@@ -68,6 +70,10 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
         .map(|line| line.chars().count())
         .max()
         .unwrap_or_default();
+    let fits = |columns: usize| width.is_none_or(|width| columns <= width);
+    if !fits(wide + 2) {
+        return largest(view);
+    }
     let mut text = format!(
         "\n{}\n",
         paint(
@@ -75,10 +81,6 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
             CellStyle::Strong
         )
     );
-    let fits = |columns: usize| width.is_none_or(|width| columns <= width);
-    if !fits(wide + 2) {
-        return text + &largest(view);
-    }
     if fits(wide * blocks.len() + 4 * blocks.len()) {
         for line in 0..blocks.iter().map(Vec::len).max().unwrap_or_default() {
             let parts = blocks.iter().filter_map(|block| block.get(line));
@@ -140,10 +142,20 @@ fn largest(view: &SimulationView) -> String {
             flows.push((*part, zone_name(from), zone_name(to)));
         }
     }
+    flows.retain(|flow| flow.0 > 0.0);
     flows.sort_by(|left, right| right.0.total_cmp(&left.0));
-    let mut text = String::new();
-    for (part, from, to) in flows.iter().take(10).filter(|flow| flow.0 > 0.0) {
+    let title = if view.total.changed.is_some() {
+        "From one zone to another, changed, percent of all traffic"
+    } else {
+        "From one zone to another, percent of all traffic"
+    };
+    let mut text = format!("\n{}\n", paint(title, CellStyle::Strong));
+    for (part, from, to) in flows.iter().take(LARGEST) {
         let _written = writeln!(text, "  {from} to {to}: {}", percent(*part));
+    }
+    if flows.len() > LARGEST {
+        let rest = flows.len() - LARGEST;
+        let _written = writeln!(text, "  and {rest} more; -o json has all");
     }
     text
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use http::Uri;
+use http::uri::Scheme;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError};
 
@@ -51,7 +53,43 @@ pub(super) async fn config(
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(read, &options).await;
-    config.map_err(|error| wrong(place, &error))
+    let mut config = config.map_err(|error| wrong(place, &error))?;
+    config.cluster_url = with_scheme(&config).ok_or_else(|| {
+        let (message, remedy) = not_an_address();
+        AccessError::Kubeconfig {
+            place: place.to_owned(),
+            message,
+            remedy,
+        }
+    })?;
+    Ok(config)
+}
+
+/// The address of the server. As for kubectl, one without a scheme is https if the kubeconfig has a
+/// certificate or skips the check of the server's, else http.
+fn with_scheme(config: &Config) -> Option<Uri> {
+    let server = &config.cluster_url;
+    match (server.scheme_str(), server.authority()) {
+        (Some("http" | "https"), Some(_)) => Some(server.clone()),
+        (None, Some(authority)) => {
+            let scheme = if names_tls(config) {
+                Scheme::HTTPS
+            } else {
+                Scheme::HTTP
+            };
+            let uri = Uri::builder().scheme(scheme).authority(authority.clone());
+            uri.path_and_query("/").build().ok()
+        }
+        _ => None,
+    }
+}
+
+fn names_tls(config: &Config) -> bool {
+    let client = &config.auth_info;
+    config.root_cert.is_some()
+        || config.accept_invalid_certs
+        || client.client_certificate.is_some()
+        || client.client_certificate_data.is_some()
 }
 
 fn wrong(place: &Path, error: &KubeconfigError) -> AccessError {
@@ -81,7 +119,8 @@ fn words(error: &KubeconfigError) -> (String, &'static str) {
             "add the cluster, or give --context NAME",
         ),
         KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch => (
-            "its kind or apiVersion is not that of the files before it".to_owned(),
+            "its documents, or those of the files before it, differ in kind or apiVersion"
+                .to_owned(),
             "write kind: Config and apiVersion: v1 in all of them",
         ),
         KubeconfigError::FindPath => ("it is not found".to_owned(), "give --kubeconfig PATH"),
@@ -94,10 +133,7 @@ fn words(error: &KubeconfigError) -> (String, &'static str) {
             "its cluster has no server".to_owned(),
             "add server: https://HOST:PORT",
         ),
-        KubeconfigError::ParseClusterUrl(_) => (
-            "the server of its cluster is not an address".to_owned(),
-            "write it as https://10.0.0.1:6443",
-        ),
+        KubeconfigError::ParseClusterUrl(_) => not_an_address(),
         KubeconfigError::ParseProxyUrl(_) => (
             "its proxy-url is not an address".to_owned(),
             "write it as http://10.0.0.1:3128",
@@ -116,6 +152,13 @@ fn words(error: &KubeconfigError) -> (String, &'static str) {
             "correct NO_PROXY",
         ),
     }
+}
+
+fn not_an_address() -> (String, &'static str) {
+    (
+        "the server of its cluster is not an http or https address".to_owned(),
+        "write it as https://10.0.0.1:6443",
+    )
 }
 
 fn data(field: &str, error: &LoadDataError) -> String {
@@ -174,6 +217,45 @@ mod tests {
         assert_eq!(server(None).await, "https://10.0.0.1:1/");
         assert_eq!(server(Some("two")).await, "https://10.0.0.2:2/");
         assert!(merged(std::slice::from_ref(&gone)).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_scheme_is_https_if_the_file_names_tls_as_for_kubectl() {
+        let server = async |cluster: &str, user: &str| {
+            let text = format!(
+                "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+                 clusters: [{{name: c, cluster: {{{cluster}}}}}], users: [{{name: u, user: {{{user}}}}}]}}"
+            );
+            let read = Kubeconfig::from_yaml(&text).unwrap();
+            let config = config(read, None, Path::new("config")).await;
+            config.map(|config| config.cluster_url.to_string())
+        };
+        let host = "server: '10.0.0.1:6443'";
+        for (cluster, user, expected) in [
+            (host, "token: t", "http://10.0.0.1:6443/"),
+            (
+                "server: '10.0.0.1:6443', insecure-skip-tls-verify: true",
+                "",
+                "https://10.0.0.1:6443/",
+            ),
+            (
+                host,
+                "client-certificate-data: YQ==, client-key-data: YQ==",
+                "https://10.0.0.1:6443/",
+            ),
+            ("server: localhost", "", "http://localhost/"),
+            (
+                "server: 'https://10.0.0.1/clusters/1'",
+                "",
+                "https://10.0.0.1/clusters/1",
+            ),
+        ] {
+            assert_eq!(server(cluster, user).await.unwrap(), expected);
+        }
+        for wrong in ["server: 'ftp://10.0.0.1'", "server: /clusters/1"] {
+            let error = server(wrong, "").await.unwrap_err().to_string();
+            assert!(error.contains("not an http or https address"), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -423,8 +423,15 @@ fn only_an_empty_value_of_the_agent_takes_its_flag_away() {
         "10.0.0.0/8",
     ];
     assert_eq!(kept(&agent), agent.join(" "));
-    let render = ["ipvs-topo", "render", "--service-cidr=", "--cluster", ""];
-    assert_eq!(kept(&render), render.join(" "));
+    for other in [
+        &["ipvs-topo", "render", "--service-cidr=", "--cluster", ""][..],
+        &["ipvs-topo", "render", "--node", "agent", "--master="],
+        &["ipvs-topo", "--color", "agent", "render", "--master="],
+    ] {
+        assert_eq!(kept(other), other.join(" "));
+    }
+    let coloured = ["ipvs-topo", "--colour", "never", "agent", "--master="];
+    assert_eq!(kept(&coloured), "ipvs-topo --colour never agent");
 }
 
 /// KP-CF-01
