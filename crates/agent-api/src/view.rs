@@ -202,7 +202,8 @@ pub struct WarningView {
     pub text: String,
 }
 
-/// Connections of a real server, from the kernel.
+/// Connections of a real server, from the kernel. The optional fields are absent while the kernel's counters stand still
+/// (`net.ipv4.vs.run_estimation` is 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionsView {
@@ -213,17 +214,23 @@ pub struct ConnectionsView {
     /// Connections kept by session affinity.
     pub persistent: u32,
     /// Since the real server was added.
-    pub total: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
     /// New connections per second, by the kernel's estimator.
-    pub per_second: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<u64>,
     /// Bytes from clients since the real server was added.
-    pub bytes_in: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_in: Option<u64>,
     /// Bytes to clients since the real server was added.
-    pub bytes_out: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_out: Option<u64>,
     /// Bytes from clients per second.
-    pub bytes_in_per_second: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_in_per_second: Option<u64>,
     /// Bytes to clients per second.
-    pub bytes_out_per_second: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_out_per_second: Option<u64>,
 }
 
 /// The kernel's state of a virtual server, without its real servers.

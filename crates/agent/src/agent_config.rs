@@ -38,6 +38,7 @@ pub struct AgentConfig {
     /// The scheduler of virtual servers, unless a Service requests another one.
     pub scheduler: Scheduler,
     pub strict_arp: StrictArp,
+    pub estimation: Estimation,
     /// The timeouts of IPVS. `None` and 0 keep one.
     pub ipvs_timeouts: IpvsTimeouts,
     /// Settings of connection tracking.
@@ -68,6 +69,18 @@ pub enum DetectLocal {
     NodeCidr,
     /// They come in on such a link.
     Links(Links),
+}
+
+/// Whether the kernel adds up counters and rates of every virtual and real server (`net.ipv4.vs.run_estimation`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Estimation {
+    /// Not with 10,000 servers or more; with fewer its setting stays.
+    #[default]
+    Auto,
+    /// It does.
+    On,
+    /// It does not.
+    Off,
 }
 
 /// What the node does about ARP for Service addresses that are on none of its links.

@@ -13,6 +13,7 @@
 
 mod addresses;
 mod agent_ports;
+mod applied_settings;
 mod apply;
 mod check;
 mod clients;

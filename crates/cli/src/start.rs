@@ -100,6 +100,7 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, Failure> {
         detect_local: args.clients.detect_local()?,
         masquerade_all: args.clients.masquerade_all,
         strict_arp: args.host.strict_arp(),
+        estimation: args.host.estimation.into(),
         ipvs_timeouts: args.host.ipvs(),
         conntrack: args.host.conntrack(args.config.is_some()),
         node_port_addresses: args.service.node_port_addresses(),

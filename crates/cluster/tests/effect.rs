@@ -3,9 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use cluster::{AllowLists, ServiceSelection};
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
+use cluster::{AllowLists, ServiceSelection};
 use topology_core::hints::HintMode;
 use topology_core::model::{IpNetwork, ObjectName};
 use topology_core::policy::PolicySource;

@@ -124,6 +124,9 @@ pub struct NodeNeeds {
     pub serves_v6: bool,
     /// Whether the node's own ARP requests must have an address of their link as the sender.
     pub announces_own: bool,
+    /// Whether the kernel must add up counters and rates of virtual and real servers; `None` leaves it as it is. Kernels
+    /// before 5.15 always do.
+    pub estimation: Option<bool>,
 }
 
 /// The result of [`Host::prepare`].
@@ -135,6 +138,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// Timeouts of connection tracking.
     pub conntrack: ConntrackTimeouts,
+    /// Whether counters and rates of virtual and real servers stand still, because estimation is off.
+    pub counters_stopped: bool,
 }
 
 /// The files of the state folder.
@@ -209,16 +214,18 @@ impl Machine {
             hashes,
             serves_v6,
             announces_own,
+            estimation,
         } = needs;
-        let needs = Needs {
-            release: release.unwrap_or_default(),
-            hashes,
-            announces_own,
-        };
         let SettingsConfig {
             sysctl_dir,
             conntrack,
         } = &self.settings;
+        let needs = Needs {
+            release: release.unwrap_or_default(),
+            hashes,
+            announces_own,
+            estimation: estimation.filter(|_| sysctl::estimates(sysctl_dir).is_some()),
+        };
         let mut writer = sysctl::SysctlWriter {
             root: sysctl_dir,
             record: &mut self.records.settings,
@@ -242,6 +249,7 @@ impl Machine {
             changed,
             warnings,
             conntrack: ConntrackTimeouts::read(sysctl_dir),
+            counters_stopped: sysctl::estimates(sysctl_dir) == Some(false),
         }
     }
 }

@@ -101,7 +101,7 @@ impl Kernel for Ipvs {
     }
 
     async fn show(&mut self, key: &VirtualServerKey) -> Result<Option<KernelServer>, KernelError> {
-        let Some(ServiceEntry { service, stats, .. }) = self.service(key).await? else {
+        let Some(ServiceEntry { service, .. }) = self.service(key).await? else {
             return Ok(None);
         };
         let entries = unless_gone(self.client.destinations(&service.id).await)?;
@@ -109,7 +109,6 @@ impl Kernel for Ipvs {
             key: *key,
             scheduler: self.intern(&service.scheduler),
             persistence: service.persistence(),
-            traffic: traffic(&stats),
             real_servers: entries.unwrap_or_default().iter().map(shown).collect(),
         }))
     }
@@ -305,7 +304,7 @@ fn shown(entry: &DestinationEntry) -> KernelReal {
         active: entry.active,
         inactive: entry.inactive,
         persistent: entry.persistent,
-        traffic: traffic(&entry.stats),
+        traffic: Some(traffic(&entry.stats)),
         drain: None,
     }
 }

@@ -16,7 +16,7 @@ use crate::crash_point::CrashPoint;
 use crate::ownership::{SettingChange, SettingsRecord};
 
 pub use conntrack::{ConntrackSettings, ConntrackTimeouts};
-pub(crate) use ipvs::{Needs, forwards_v6};
+pub(crate) use ipvs::{Needs, estimates, forwards_v6};
 use setting::Setting;
 
 /// A sysctl with another value that could not be changed.

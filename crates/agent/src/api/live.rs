@@ -115,12 +115,12 @@ fn connections(kernel: &KernelReal) -> ConnectionsView {
         active: kernel.active,
         inactive: kernel.inactive,
         persistent: kernel.persistent,
-        total: traffic.connections,
-        per_second: traffic.connections_rate,
-        bytes_in: traffic.bytes_in,
-        bytes_out: traffic.bytes_out,
-        bytes_in_per_second: traffic.bytes_in_rate,
-        bytes_out_per_second: traffic.bytes_out_rate,
+        total: traffic.map(|traffic| traffic.connections),
+        per_second: traffic.map(|traffic| traffic.connections_rate),
+        bytes_in: traffic.map(|traffic| traffic.bytes_in),
+        bytes_out: traffic.map(|traffic| traffic.bytes_out),
+        bytes_in_per_second: traffic.map(|traffic| traffic.bytes_in_rate),
+        bytes_out_per_second: traffic.map(|traffic| traffic.bytes_out_rate),
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
                 active: 1,
                 inactive: 0,
                 persistent: 0,
-                traffic: Traffic::default(),
+                traffic: Some(Traffic::default()),
                 drain,
             };
             let view = leaving(&real, None);

@@ -100,11 +100,11 @@ fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelRea
         active: 12,
         inactive: 340,
         persistent: 0,
-        traffic: Traffic {
+        traffic: Some(Traffic {
             connections: 1_000,
             connections_rate: 25,
             ..Traffic::default()
-        },
+        }),
         drain: drain_left.map(|left| Some(Duration::from_secs(left))),
     }
 }
@@ -119,7 +119,6 @@ fn state(snapshot: &Snapshot, name: &ObjectName) -> Option<ServiceState> {
             key: wanted.server.key,
             scheduler: "wrr".into(),
             persistence: None,
-            traffic: Traffic::default(),
             real_servers: vec![
                 kernel_real("10.244.3.2", 0, Some(42)),
                 kernel_real("10.244.1.2", 4, None),
@@ -158,7 +157,6 @@ fn surroundings() -> Surroundings {
         key,
         scheduler: "rr".into(),
         persistence: None,
-        traffic: Traffic::default(),
         real_servers: vec![kernel_real("10.9.9.9", 1, None)],
     };
     Surroundings {

@@ -45,6 +45,14 @@ impl KernelTotals {
         }
     }
 
+    /// Virtual and real servers.
+    pub(crate) const fn servers(&self) -> u64 {
+        const fn of(family: &FamilyCounts) -> u64 {
+            family.virtual_servers + family.active + family.draining
+        }
+        of(&self.v4) + of(&self.v6)
+    }
+
     /// Replaces the totals `before` a change of some keys by those after it.
     pub(crate) fn replace(&mut self, before: &Self, after: &Self) {
         self.v4 = moved(self.v4, before.v4, after.v4);

@@ -11,24 +11,38 @@ use topology_core::model::Family;
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 
+use super::applied_settings::AppliedSettings;
 use super::reconciler::Reconciler;
-use crate::agent_config::StrictArp;
+use crate::agent_config::{Estimation, StrictArp};
 use crate::node_warning::Topic;
 
 /// The schedulers that hash the client's address.
 const HASHING: [Scheduler; 2] = [Scheduler::Mh, Scheduler::Sh];
 
+/// With so many virtual and real servers, [`Estimation::Auto`] stops estimation: its cost grows with their number, and
+/// delays packets (PAIN-17).
+const MANY_SERVERS: u64 = 10_000;
+
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sets what differs. Returns the number of changes.
     pub(super) async fn prepare(&mut self) -> u64 {
-        self.hashes = self.has_hashing_scheduler();
+        self.settings.hashes = self.has_hashing_scheduler();
+        self.settings.has_many_servers = self.counts.servers() >= MANY_SERVERS;
         self.set_node_settings().await
     }
 
-    /// Sets what differs before the first virtual server with a hashing scheduler.
+    /// Sets what differs before the first virtual server with a hashing scheduler, and before there are many servers.
     pub(super) async fn prepare_for(&mut self, steps: &[Step]) {
-        if !self.hashes && steps.iter().any(sets_hashing_scheduler) {
-            self.hashes = true;
+        let AppliedSettings {
+            hashes,
+            has_many_servers,
+            ..
+        } = self.settings;
+        let servers = self.counts.servers() + steps.len() as u64;
+        self.settings.hashes |= steps.iter().any(sets_hashing_scheduler);
+        self.settings.has_many_servers |= servers >= MANY_SERVERS;
+        let needed = (self.settings.hashes, self.settings.has_many_servers);
+        if needed != (hashes, has_many_servers) {
             self.set_node_settings().await;
         }
     }
@@ -44,8 +58,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             )),
         }
         let Prepared {
-            changed, warnings, ..
+            changed,
+            warnings,
+            counters_stopped,
+            ..
         } = prepared;
+        self.settings.counters_stopped = counters_stopped;
         for change in &changed {
             tracing::info!("{change}");
         }
@@ -67,7 +85,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut services = self.index.snapshot().services();
         NodeNeeds {
             announces_own: self.config.strict_arp == StrictArp::NoRepliesAndOwnSender,
-            hashes: self.hashes,
+            hashes: self.settings.hashes,
+            estimation: match self.config.estimation {
+                Estimation::Auto => self.settings.has_many_servers.then_some(false),
+                Estimation::On => Some(true),
+                Estimation::Off => Some(false),
+            },
             serves_v6: services.any(|service| {
                 let mut frontends = service.frontends.iter();
                 frontends.any(|frontend| Family::of(frontend.address) == Family::V6)
@@ -96,9 +119,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Keeps and logs how long connections without packets are known, if that changed.
     fn set_effective(&mut self, timeouts: TimeoutsView) {
-        if self.timeouts != Some(timeouts) {
+        if self.settings.timeouts != Some(timeouts) {
             tracing::info!("{}", effective_text(timeouts));
-            self.timeouts = Some(timeouts);
+            self.settings.timeouts = Some(timeouts);
         }
     }
 }

@@ -101,7 +101,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
             start: self.startup.times(),
-            timeouts: self.timeouts,
+            timeouts: self.settings.timeouts,
         };
         self.pulse.send_if_modified(|published| {
             let is_news = *published != pulse;

@@ -124,6 +124,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                     .until
                     .map(|until| Duration::from_millis(until.saturating_sub(now)))
             });
+            if self.settings.counters_stopped {
+                real.traffic = None;
+            }
         }
         Some(server)
     }

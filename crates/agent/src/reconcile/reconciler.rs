@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_api::status::TimeoutsView;
 use cluster::index::Index;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::Host;
@@ -17,6 +16,7 @@ use topology_core::snapshot::MarkedPort;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::addresses::HostAddresses;
+use super::applied_settings::AppliedSettings;
 use super::clock::Clock;
 use super::counts::KernelTotals;
 use super::desired::DesiredServices;
@@ -75,10 +75,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
     pub(super) drains: Drains,
-    /// Whether the node's settings are those for schedulers that hash the client's address.
-    pub(super) hashes: bool,
-    /// The timeouts of connections; `None` until they are read.
-    pub(super) timeouts: Option<TimeoutsView>,
+    pub(super) settings: AppliedSettings,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
     pub(super) forgetting: Forgetting,
@@ -161,8 +158,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
             drains: Drains::new(),
-            hashes: false,
-            timeouts: None,
+            settings: AppliedSettings::default(),
             marks_failed: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),

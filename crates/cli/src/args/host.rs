@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use agent::agent_config::StrictArp;
-use clap::Args;
+use agent::agent_config::{Estimation, StrictArp};
+use clap::{Args, ValueEnum};
 use dataplane::ipvs::IpvsTimeouts;
 use dataplane::sysctl::ConntrackSettings;
 use rustix::thread::sched_getaffinity;
@@ -30,6 +30,25 @@ pub struct TableLimits {
     pub min: u64,
 }
 
+/// When `net.ipv4.vs.run_estimation` is 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum EstimationMode {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl From<EstimationMode> for Estimation {
+    fn from(mode: EstimationMode) -> Self {
+        match mode {
+            EstimationMode::Auto => Self::Auto,
+            EstimationMode::On => Self::On,
+            EstimationMode::Off => Self::Off,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct HostArgs {
     /// ARP for Service addresses that are on no link of the node. Without the flag the node answers
@@ -42,6 +61,11 @@ pub struct HostArgs {
         default_missing_value = "true"
     )]
     pub ipvs_strict_arp: Option<bool>,
+
+    /// Whether the kernel adds up counters and rates of virtual and real servers. `auto` stops that
+    /// with 10,000 of them or more, because packets wait meanwhile; with fewer it changes nothing.
+    #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
+    pub estimation: EstimationMode,
 
     /// The timeout of IPVS for idle TCP connections; 0 keeps the kernel's.
     #[arg(long, value_name = "DURATION")]

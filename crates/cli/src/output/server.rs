@@ -329,31 +329,27 @@ fn live_cells(real: &RealServerView, look: CellStyle) -> Vec<Cell> {
         Some(left) => format!("drains {}", brief(left)),
         None => real.state.clone(),
     };
-    let count = |pick: fn(&ConnectionsView) -> u64| {
-        Cell::from(
-            real.connections
-                .as_ref()
-                .map_or_else(String::new, |c| pick(c).to_string()),
-        )
-    };
+    let count = |pick: fn(&ConnectionsView) -> Option<u64>| count(real, pick);
     vec![
         Cell::new(state, look),
-        count(|connections| connections.active.into()),
-        count(|connections| connections.inactive.into()),
+        count(|connections| Some(connections.active.into())),
+        count(|connections| Some(connections.inactive.into())),
         count(|connections| connections.per_second),
     ]
 }
 
+/// A number of connections or bytes; `-` if the kernel does not count.
+fn count(real: &RealServerView, pick: fn(&ConnectionsView) -> Option<u64>) -> Cell {
+    let number = real.connections.as_ref().map(pick);
+    Cell::from(number.map_or_else(String::new, |number| {
+        number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+    }))
+}
+
 fn wide_cells(real: &RealServerView) -> Vec<Cell> {
-    let count = |pick: fn(&ConnectionsView) -> u64| {
-        Cell::from(
-            real.connections
-                .as_ref()
-                .map_or_else(String::new, |c| pick(c).to_string()),
-        )
-    };
+    let count = |pick: fn(&ConnectionsView) -> Option<u64>| count(real, pick);
     vec![
-        count(|connections| connections.persistent.into()),
+        count(|connections| Some(connections.persistent.into())),
         count(|connections| connections.total),
         count(|connections| connections.bytes_in_per_second),
         count(|connections| connections.bytes_out_per_second),

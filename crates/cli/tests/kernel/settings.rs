@@ -131,3 +131,38 @@ fn t02_settings_that_cannot_be_written_are_reported_once_each_and_the_node_serve
     std::thread::sleep(std::time::Duration::from_secs(3));
     node.only_line("nf_conntrack_max: cannot set it to");
 }
+
+#[test]
+fn pain_17_without_estimation_counters_are_absent_and_with_it_they_are_complete() {
+    const ESTIMATION: &str = "net.ipv4.vs.run_estimation";
+    let mut lab = Lab::new();
+    let pod = lab.pod();
+    let mut node = node(&[], "");
+    let endpoint = format!("{} n1", pod.v4);
+    let endpoints = slice("web", "web-4", &[("TCP", 80, 80)], &[&endpoint]);
+    node.write("slice.yaml", &endpoints);
+    let _servers = pod.serve(80, "pod");
+    node.launch(&["--estimation=off"]);
+    node.wait_ready();
+    assert_eq!(sysctl(ESTIMATION), "0");
+    sh("guest load --target 10.96.0.10:80 --connections 20");
+    let real = |node: &Node| {
+        let socket = node.socket();
+        let json = sh(&format!(
+            "ipvs-topo status t/web -o json --socket {} || test $? = 1",
+            socket.display()
+        ));
+        let status: serde_json::Value = serde_json::from_str(&json).unwrap();
+        status["virtualServers"][0]["realServers"][0]["connections"].clone()
+    };
+    // The kernel's own counters stand still.
+    let stopped = real(&node);
+    assert_eq!(stopped["inactive"], 20, "{stopped}");
+    assert!(stopped.get("total").is_none() && stopped.get("perSecond").is_none());
+
+    node.kill();
+    node.launch(&["--estimation=on"]);
+    node.wait_ready();
+    assert_eq!(sysctl(ESTIMATION), "1");
+    wait_until("the counters", || real(&node)["total"] == 20);
+}

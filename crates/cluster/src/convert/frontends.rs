@@ -36,7 +36,9 @@ pub(crate) fn frontends(
     let has_family = |vip: &IpAddr| cluster.clone().any(|ip| Family::of(ip) == Family::of(*vip));
     let load_balancers = load_balancers.filter(has_family);
     let external_ips = external_ips.into_iter().map(Frontend::external_ip);
-    let candidates = load_balancers.map(Frontend::load_balancer).chain(external_ips);
+    let candidates = load_balancers
+        .map(Frontend::load_balancer)
+        .chain(external_ips);
     let mut known: FxHashSet<IpAddr> = found.iter().map(|frontend| frontend.address).collect();
     let mut published: Vec<Frontend> = candidates
         .filter(|frontend| known.insert(frontend.address))

@@ -70,7 +70,6 @@ pub struct KernelServer {
     pub scheduler: Arc<str>,
     /// Session affinity in seconds, if any.
     pub persistence: Option<u32>,
-    pub traffic: Traffic,
     /// In order of address and port.
     pub real_servers: Vec<KernelReal>,
 }
@@ -87,7 +86,8 @@ pub struct KernelReal {
     pub inactive: u32,
     /// Connections kept by session affinity.
     pub persistent: u32,
-    pub traffic: Traffic,
+    /// `None` if the kernel's counters stand still.
+    pub traffic: Option<Traffic>,
     /// `None` if it does not drain. Otherwise the remaining time; the inner `None` means that it waits for its
     /// connections to end.
     pub drain: Option<Option<Duration>>,

@@ -57,6 +57,22 @@ const ANNOUNCE_OWN: Setting = Setting {
     without: "neighbours of this node may send traffic for Service addresses to it instead of the announcing node",
 };
 
+/// Whether the kernel computes rates and adds up the counters of every virtual and real server, every two seconds
+/// (`net/netfilter/ipvs/ip_vs_est.c`). Since Linux 5.15.
+const RUN_ESTIMATION: &str = "net/ipv4/vs/run_estimation";
+
+fn estimation(runs: bool) -> Setting {
+    Setting {
+        file: RUN_ESTIMATION,
+        value: DesiredValue::Exactly(u64::from(runs)),
+        without: if runs {
+            "counters and rates of real servers stand still"
+        } else {
+            "the kernel adds up the counters of all virtual and real servers every two seconds, and packets wait (PAIN-17)"
+        },
+    }
+}
+
 const FORWARDING_V6: &str = "net/ipv6/conf/all/forwarding";
 
 /// What decides which sysctls are set.
@@ -68,6 +84,8 @@ pub(crate) struct Needs {
     pub(crate) hashes: bool,
     /// Whether ARP requests must have an address of their link as the sender.
     pub(crate) announces_own: bool,
+    /// Whether estimation must run; `None` leaves it.
+    pub(crate) estimation: Option<bool>,
 }
 
 pub(crate) fn settings(needs: &Needs) -> impl Iterator<Item = Setting> + use<> {
@@ -75,11 +93,18 @@ pub(crate) fn settings(needs: &Needs) -> impl Iterator<Item = Setting> + use<> {
     let reuse = reuse.then_some(CONN_REUSE);
     let sloppy = needs.hashes.then_some(SLOPPY_TCP);
     let announce = needs.announces_own.then_some(ANNOUNCE_OWN);
+    let estimation = needs.estimation.map(estimation);
     ALWAYS
         .into_iter()
         .chain(reuse)
         .chain(sloppy)
         .chain(announce)
+        .chain(estimation)
+}
+
+/// Whether estimation runs; `None` if the kernel always estimates.
+pub(crate) fn estimates(root: &Path) -> Option<bool> {
+    read_number(root, RUN_ESTIMATION).map(|runs| runs != 0)
 }
 
 /// Forwarding of IPv6 is off. The agent only reports it: a node that forwards stops to learn addresses and routes from

@@ -13,6 +13,7 @@ const NEEDS: Needs = Needs {
     release: (6, 12),
     hashes: false,
     announces_own: false,
+    estimation: None,
 };
 
 /// The folder with its values, and a state folder.
@@ -110,6 +111,26 @@ fn hashing_schedulers_need_sloppy_tcp() {
         tree.ensure_ipvs(&hashes).changed,
         ["net.ipv4.vs.sloppy_tcp: 0 -> 1"]
     );
+}
+
+#[test]
+fn pain_17_estimation_is_set_only_if_needed_and_known() {
+    let file = "net/ipv4/vs/run_estimation";
+    let needs = |estimation| Needs {
+        estimation,
+        ..NEEDS
+    };
+    let mut tree = Tree::new(&[(file, "1\n")]);
+    assert_eq!(estimates(tree.root.path()), Some(true));
+    assert!(tree.ensure_ipvs(&NEEDS).changed.is_empty());
+    let off = tree.ensure_ipvs(&needs(Some(false)));
+    assert_eq!(off.changed, ["net.ipv4.vs.run_estimation: 1 -> 0"]);
+    assert_eq!(estimates(tree.root.path()), Some(false));
+    let on = tree.ensure_ipvs(&needs(Some(true)));
+    assert_eq!(on.changed, ["net.ipv4.vs.run_estimation: 0 -> 1"]);
+
+    let older = Tree::new(&[]);
+    assert_eq!(estimates(older.root.path()), None);
 }
 
 #[test]

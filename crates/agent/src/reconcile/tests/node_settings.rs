@@ -5,14 +5,15 @@ use dataplane::ipvs::IpvsTimeouts;
 use topology_core::scheduler::Scheduler;
 
 use super::fake::Shared;
-use super::script::{Loop, service};
+use super::script::{Loop, service, slice};
 use super::{TCP, web};
-use crate::agent_config::StrictArp;
+use crate::agent_config::{Estimation, StrictArp};
 
 const NEEDS: NodeNeeds = NodeNeeds {
     hashes: false,
     serves_v6: false,
     announces_own: false,
+    estimation: None,
 };
 
 #[tokio::test(start_paused = true)]
@@ -72,4 +73,31 @@ async fn schedulers_families_and_strict_arp_decide_about_sysctls() {
     let mut hashing = Loop::with(&shared, |config| config.scheduler = Scheduler::Sh);
     hashing.start(web()).await;
     assert!(hashing.world().needs.unwrap().hashes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_17_estimation_ends_before_there_are_many_servers_or_as_configured() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(web()).await;
+    assert_eq!(agent.world().needs.unwrap().estimation, None);
+    let before = agent.world().preparations;
+    let endpoints: Vec<String> = (0..10_000)
+        .map(|nth| format!("10.245.{}.{}@n2", nth / 250, nth % 250 + 1))
+        .collect();
+    let endpoints: Vec<&str> = endpoints.iter().map(String::as_str).collect();
+    agent
+        .apply([
+            service("many", "10.96.0.99", TCP),
+            slice("many", TCP, &endpoints),
+        ])
+        .await;
+    assert_eq!(agent.world().needs.unwrap().estimation, Some(false));
+    assert_eq!(agent.world().preparations, before + 1);
+    for (estimation, expected) in [(Estimation::On, true), (Estimation::Off, false)] {
+        let shared = Shared::default();
+        let mut agent = Loop::with(&shared, |config| config.estimation = estimation);
+        agent.start(web()).await;
+        assert_eq!(agent.world().needs.unwrap().estimation, Some(expected));
+    }
 }

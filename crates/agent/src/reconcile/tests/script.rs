@@ -23,7 +23,7 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkMask;
 
 use super::fake::{Shared, World};
-use crate::agent_config::{AgentConfig, DetectLocal, StrictArp};
+use crate::agent_config::{AgentConfig, DetectLocal, Estimation, StrictArp};
 use crate::endpoint_connections::EndpointConnections;
 use crate::metrics::Metrics;
 use crate::reconcile::{InfrastructureChanges, Parts, Reconciler};
@@ -57,6 +57,7 @@ impl Loop {
             node_ips: Vec::new(),
             cluster_cidrs: Vec::new(),
             strict_arp: StrictArp::default(),
+            estimation: Estimation::default(),
             ipvs_timeouts: IpvsTimeouts::default(),
             conntrack: ConntrackSettings::default(),
             detect_local: DetectLocal::default(),

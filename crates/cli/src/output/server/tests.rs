@@ -35,7 +35,10 @@ fn real(
         connections: Some(ConnectionsView {
             active: 12,
             inactive: 340,
-            per_second: 25,
+            total: Some(0),
+            per_second: Some(25),
+            bytes_in_per_second: Some(0),
+            bytes_out_per_second: Some(0),
             ..Default::default()
         }),
         drain_seconds_left: (weight == 0).then_some(42),
