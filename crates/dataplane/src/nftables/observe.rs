@@ -363,14 +363,13 @@ fn hook_number(point: &str, family: TableFamily) -> u32 {
 /// Parses arbitrary bytes as objects of our table.
 #[cfg(fuzzing)]
 pub(super) fn fuzz(attributes: &[u8]) {
-    let first = [
+    let _parsed = [
         parse_table(attributes).map(|table| table.is_some()),
         parse_set(attributes).map(|set| set.is_some()),
         parse_chain(attributes).map(|chain| chain.is_some()),
         parse_rule(attributes).map(|rule| rule.is_some()),
         parse_object(attributes).map(|object| object.is_some()),
     ];
-    drop(first);
 }
 
 #[cfg(test)]
