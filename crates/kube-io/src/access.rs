@@ -6,6 +6,7 @@ mod kubeconfig;
 mod plugin;
 mod unusable;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -184,12 +185,17 @@ impl Access {
     }
 }
 
+/// Without a scheme it is https, where client-go would send the credentials over http if there is no certificate.
 fn address(master: &str) -> Result<http::Uri, AccessError> {
     let wrong = |message: String| AccessError::Master {
         master: master.to_owned(),
         message,
     };
-    let uri: http::Uri = master
+    let with_scheme = match master.contains("://") {
+        true => Cow::Borrowed(master),
+        false => Cow::Owned(format!("https://{master}")),
+    };
+    let uri: http::Uri = with_scheme
         .parse()
         .map_err(|_why: http::uri::InvalidUri| wrong("not an address".to_owned()))?;
     match (uri.scheme_str(), uri.host()) {
@@ -203,15 +209,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_needs_scheme_and_host() {
-        for good in [
-            "https://10.0.0.1:6443",
-            "http://[fd00::1]:8080",
-            "https://api.example.com/cluster/1",
+    fn an_address_needs_a_host_and_its_scheme_is_https_by_default() {
+        for (written, expected) in [
+            ("https://10.0.0.1:6443", "https://10.0.0.1:6443/"),
+            ("http://[fd00::1]:8080", "http://[fd00::1]:8080/"),
+            (
+                "https://api.example.com/cluster/1",
+                "https://api.example.com/cluster/1",
+            ),
+            ("10.0.0.1:6443", "https://10.0.0.1:6443/"),
+            ("[fd00::1]:6443", "https://[fd00::1]:6443/"),
+            ("api.example.com", "https://api.example.com/"),
         ] {
-            assert!(address(good).is_ok(), "{good}");
+            assert_eq!(address(written).unwrap().to_string(), expected);
         }
-        for bad in ["10.0.0.1:6443", "ftp://a", "https://", "not an address"] {
+        for bad in ["ftp://a", "https://", "", "not an address", "fd00::1"] {
             let error = address(bad).unwrap_err().to_string();
             assert!(error.contains("write it as https://"), "{error}");
         }

@@ -26,7 +26,7 @@ pub struct OriginArgs {
     #[arg(long = "as", value_name = "USER")]
     pub impersonate: Option<String>,
 
-    /// Another address for the API server.
+    /// Another address for the API server; `HOST:PORT` is https.
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
 }
