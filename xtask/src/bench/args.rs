@@ -33,7 +33,7 @@ pub(crate) struct Args {
         default_value_if("traffic", "true", "LoadBalancer")
     )]
     pub(super) service_type: ServiceType,
-    /// With --kubernetes: also measure connections and packets through a cluster IP and a node port.
+    /// With --kubernetes: measure connections and packets through a cluster IP and a node port, instead of rolling updates.
     #[arg(long, requires = "kubernetes")]
     pub(super) traffic: bool,
     /// Measure what an agent receives in an hour of heartbeats of this number of Nodes, read from the Nodes and from the map.

@@ -56,7 +56,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, requires = "roller")]
     traffic: bool,
     /// Seconds of rolling updates of 1,000 endpoints a second.
-    #[arg(long, requires = "roller")]
+    #[arg(long, requires = "roller", conflicts_with = "traffic")]
     churn: Option<u64>,
     /// Address of the host's `guest bench roll`.
     #[arg(long)]
@@ -66,15 +66,21 @@ pub(crate) struct ProxyArgs {
 /// Measures one proxy and prints its readings as one record.
 pub(crate) fn measure(args: &ProxyArgs) -> Result<()> {
     let mut probe = Probe::prepare(Api::new(args.api), args.service_type)?;
-    let traffic = args.traffic.then(TrafficBench::prepare).transpose()?;
-    let mut report = args.start(&mut probe, traffic)?;
+    let mut traffic = args.traffic.then(TrafficBench::prepare).transpose()?;
+    let mut report = args.start(&mut probe, traffic.as_mut())?;
     args.restart(&mut probe, &mut report)?;
+    if let Some(mut traffic) = traffic {
+        if args.kind == ProxyKind::IpvsTopo {
+            traffic.measure_ipvs()?;
+        }
+        report.traffic = Some(traffic.into_report());
+    }
     print_record(&Record::Proxy(Box::new(report)))
 }
 
 impl ProxyArgs {
     /// Measures the first start, and what the proxy does after it.
-    fn start(&self, probe: &mut Probe, traffic: Option<TrafficBench>) -> Result<ProxyReport> {
+    fn start(&self, probe: &mut Probe, traffic: Option<&mut TrafficBench>) -> Result<ProxyReport> {
         let before = probe::bytes_on_the_wire()?;
         let (proxy, start) = self.run()?;
         let bytes = probe::bytes_on_the_wire()? - before;
@@ -84,12 +90,9 @@ impl ProxyArgs {
         let changes = (0..self.changes)
             .map(|_| change(probe, &proxy))
             .collect::<Result<_>>()?;
-        let traffic = match (traffic, self.roller) {
-            (Some(bench), Some(roller)) => {
-                Some(bench.measure(Api::new(self.api), &proxy, roller, self.endpoints)?)
-            }
-            _ => None,
-        };
+        if let (Some(bench), Some(roller)) = (traffic, self.roller) {
+            bench.measure(Api::new(self.api), &proxy, roller, self.endpoints)?;
+        }
         Ok(ProxyReport {
             name: self.kind.name().to_owned(),
             services: self.services,
@@ -101,7 +104,7 @@ impl ProxyArgs {
             memory,
             requests,
             bytes,
-            traffic,
+            traffic: None,
             churn: None,
         })
     }
@@ -111,13 +114,13 @@ impl ProxyArgs {
         let (proxy, restart) = self.run()?;
         log(&format!("restarted in {restart:.2?}"));
         report.restart = restart.as_secs_f64();
+        let (Some(seconds), Some(roller)) = (self.churn, self.roller) else {
+            return Ok(());
+        };
         if self.changes > 0 {
             // The first change of this process runs code that the emulator has already translated for the one before.
             change(probe, &proxy)?;
         }
-        let (Some(seconds), Some(roller)) = (self.churn, self.roller) else {
-            return Ok(());
-        };
         let duration = Duration::from_secs(seconds);
         let mut churn = churn::run(self.endpoints, probe, &proxy, roller, duration)?;
         drop(proxy);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct TrafficReport {
     /// To the pod's address by the node's routes, before the proxy's first start.
     pub routed: Vec<PathReading>,
-    /// Through the only virtual server of an IPVS table, without any nftables table, before the proxy's first start.
+    /// Through the agent's virtual servers without the agent and without any nftables table; empty for other proxies.
     pub ipvs: Vec<PathReading>,
     /// The same, with conntrack and one rule of nftables that masquerades, as a node port needs.
     pub masqueraded: Vec<PathReading>,

@@ -1,5 +1,5 @@
-//! Measures traffic through the node from a client to a pod, each in a network namespace: by routes alone, through IPVS
-//! alone, and through the Service `probe` of a node proxy.
+//! Measures traffic through the node from a client to a pod, each in a network namespace: by routes alone, through the
+//! Service `probe` of a node proxy, and through the virtual server that the agent leaves for it when it is killed.
 //!
 //! The programs of both ends are the subcommands `echo`, `path` and `stall`.
 
@@ -51,11 +51,10 @@ ip -n pod address add 10.244.0.4/24 dev eth0
 ip netns exec client sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
 ";
 
-/// Serves the cluster IP by IPVS without a proxy.
-const IPVS: &str = "
-ipvsadm -A -t 10.96.0.80:80 -s wrr
-ipvsadm -a -t 10.96.0.80:80 -r 10.244.0.4:8080 -m
-ip route add local 10.96.0.80 dev lo
+/// Removes everything but IPVS from the packets' way.
+const NO_TABLES: &str = "
+nft flush ruleset
+sysctl -qw net.ipv4.vs.conntrack=0
 ";
 
 /// Masquerades connections through IPVS.
@@ -66,22 +65,14 @@ nft add chain ip traffic-bench postrouting '{ type nat hook postrouting priority
 nft add rule ip traffic-bench postrouting ct original ip daddr 10.96.0.80 masquerade
 ";
 
-/// Removes both, so that a proxy finds an empty kernel.
-const NO_IPVS: &str = "
-nft delete table ip traffic-bench
-sysctl -qw net.ipv4.vs.conntrack=0
-ip route del local 10.96.0.80 dev lo
-ipvsadm -C
-";
-
 /// Both ends of the traffic.
 pub(crate) struct TrafficBench {
     _server: KillOnDrop,
-    traffic: TrafficReport,
+    report: TrafficReport,
 }
 
 impl TrafficBench {
-    /// Starts the server, and measures the paths that need no proxy.
+    /// Starts the server, and measures the path that needs no Service.
     pub(crate) fn prepare() -> Result<Self> {
         shell(NETWORK)?;
         let server = netns("pod")
@@ -90,16 +81,10 @@ impl TrafficBench {
             .spawn()?;
         let mut bench = Self {
             _server: KillOnDrop(server),
-            traffic: TrafficReport::default(),
+            report: TrafficReport::default(),
         };
         for _ in 0..ROUNDS {
-            bench.traffic.routed.push(path("routes alone", POD)?);
-            shell(IPVS)?;
-            bench.traffic.ipvs.push(path("IPVS alone", CLUSTER_IP)?);
-            shell(MASQUERADE)?;
-            let masqueraded = path("IPVS alone, masquerading", CLUSTER_IP)?;
-            bench.traffic.masqueraded.push(masqueraded);
-            shell(NO_IPVS)?;
+            bench.report.routed.push(path("routes alone", POD)?);
         }
         Ok(bench)
     }
@@ -107,33 +92,51 @@ impl TrafficBench {
     /// Moves the endpoint of the Service to the server, and measures the paths through `proxy`. `roller` replaces
     /// endpoints of other Services.
     pub(crate) fn measure(
-        mut self,
+        &mut self,
         api: Api,
         proxy: &RunningProxy,
         roller: SocketAddr,
         endpoints: u32,
-    ) -> Result<TrafficReport> {
+    ) -> Result<()> {
         api.set_endpoints(SERVICE, &[POD.ip().to_string()])?;
         for target in [CLUSTER_IP, NODE_PORT] {
             wait_for(target)?;
         }
         proxy.settle()?;
         for _ in 0..ROUNDS {
-            let traffic = &mut self.traffic;
-            traffic.cluster_ip.push(path("cluster IP", CLUSTER_IP)?);
-            traffic.node_port.push(path("node port", NODE_PORT)?);
+            let report = &mut self.report;
+            report.cluster_ip.push(path("cluster IP", CLUSTER_IP)?);
+            report.node_port.push(path("node port", NODE_PORT)?);
         }
-        self.traffic.quiet = stall("nothing changes", || {
+        self.report.quiet = stall("nothing changes", || {
             sleep(QUIET);
             Ok(())
         })?;
         let mut slices = 0;
-        self.traffic.changing = stall("endpoints change", || {
+        self.report.changing = stall("endpoints change", || {
             slices = replace(roller)?;
             proxy.settle()
         })?;
-        self.traffic.changed = slices * endpoints;
-        Ok(self.traffic)
+        self.report.changed = slices * endpoints;
+        Ok(())
+    }
+
+    /// Measures the paths through the virtual servers that a killed agent left, without its nftables tables.
+    pub(crate) fn measure_ipvs(&mut self) -> Result<()> {
+        let report = &mut self.report;
+        for _ in 0..ROUNDS {
+            shell(NO_TABLES)?;
+            report.ipvs.push(path("IPVS alone", CLUSTER_IP)?);
+            shell(MASQUERADE)?;
+            let masqueraded = path("IPVS alone, masquerading", CLUSTER_IP)?;
+            report.masqueraded.push(masqueraded);
+        }
+        Ok(())
+    }
+
+    /// Returns the readings so far.
+    pub(crate) fn into_report(self) -> TrafficReport {
+        self.report
     }
 }
 
