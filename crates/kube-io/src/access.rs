@@ -191,9 +191,10 @@ fn address(master: &str) -> Result<http::Uri, AccessError> {
         master: master.to_owned(),
         message,
     };
-    let with_scheme = match master.contains("://") {
-        true => Cow::Borrowed(master),
-        false => Cow::Owned(format!("https://{master}")),
+    let with_scheme = if master.contains("://") {
+        Cow::Borrowed(master)
+    } else {
+        Cow::Owned(format!("https://{master}"))
     };
     let uri: http::Uri = with_scheme
         .parse()
