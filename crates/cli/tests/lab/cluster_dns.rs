@@ -148,7 +148,7 @@ fn addresses(selector: &str) -> BTreeMap<String, String> {
 /// The address of `CoreDNS`' only pod.
 fn coredns_address() -> String {
     let servers = addresses("k8s-app=kube-dns,app.kubernetes.io/name!=ipvs-topo-dns");
-    assert_eq!(Vec::from_iter(servers.keys()), [COREDNS_NODE]);
+    assert!(servers.keys().eq([COREDNS_NODE]), "{servers:?}");
     servers.into_values().collect()
 }
 
