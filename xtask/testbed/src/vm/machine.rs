@@ -58,6 +58,9 @@ pub enum GuestClock {
     /// The guest's instructions: one processor, 4 ns for each instruction, independent of the host's load. Idle time is
     /// skipped.
     Counted,
+    /// The same, but idle time is the host's time, because the guest waits for answers of the host.
+    #[value(skip)]
+    CountedUnlessIdle,
 }
 
 impl GuestClock {
@@ -73,6 +76,14 @@ impl GuestClock {
                 "1",
                 "-icount",
                 "shift=2,sleep=off",
+            ],
+            Self::CountedUnlessIdle => &[
+                "-accel",
+                "tcg,thread=single",
+                "-smp",
+                "1",
+                "-icount",
+                "shift=2,sleep=on",
             ],
         }
     }
