@@ -17,7 +17,7 @@ use topology_core::virtual_server::VirtualServerKey;
 use crate::policy_text;
 use crate::view::{
     DiffView, ExcludedView, LevelView, NotProgrammedView, NoteView, PolicyView, RealServerView,
-    ServerView, StepView, WarningView,
+    ServerView, StepChange, StepView, WarningView,
 };
 
 /// The kind of what a headless Service has instead of virtual servers.
@@ -286,13 +286,15 @@ pub fn diff(steps: &[Step]) -> DiffView {
 
 fn step(step: &Step) -> StepView {
     let change = match step {
-        Step::AddServer { .. } | Step::AddReal { .. } => "add",
-        Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => "edit",
-        Step::DeleteServer { .. } | Step::DeleteReal { .. } => "delete",
-        Step::DeleteFlows { .. } => "other",
+        Step::AddServer { .. } | Step::AddReal { .. } => StepChange::Add,
+        Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => {
+            StepChange::Edit
+        }
+        Step::DeleteServer { .. } | Step::DeleteReal { .. } => StepChange::Delete,
+        Step::DeleteFlows { .. } => StepChange::Other,
     };
     StepView {
-        change: change.to_owned(),
+        change,
         command: step.to_string(),
     }
 }

@@ -139,7 +139,8 @@ pub struct RealServerView {
     /// Share of new connections, 0 to 1.
     pub share: f64,
     /// `active`; `draining` for a real server with a deadline; `waiting` for one that is no longer chosen and is
-    /// deleted when its connections end.
+    /// deleted when its connections end; `missing` from the kernel; `unexpected`, because only the kernel has it;
+    /// `weighs N` if the kernel has another weight.
     pub state: String,
     /// Why it was chosen, or why it drains, as text.
     pub reason: String,
@@ -202,8 +203,7 @@ pub struct WarningView {
     pub text: String,
 }
 
-/// Connections of a real server, from the kernel. The optional fields are absent while the kernel's counters stand still
-/// (`net.ipv4.vs.run_estimation` is 0).
+/// Connections of a real server, from the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionsView {
@@ -213,33 +213,36 @@ pub struct ConnectionsView {
     pub inactive: u32,
     /// Connections kept by session affinity.
     pub persistent: u32,
-    /// Since the real server was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
+    /// Absent while the kernel's counters stand still (`net.ipv4.vs.run_estimation` is 0).
+    #[serde(default, flatten)]
+    pub traffic: Option<TrafficView>,
+}
+
+/// The kernel's counters of a real server, since it was added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TrafficView {
+    /// Connections.
+    pub total: u64,
     /// New connections per second, by the kernel's estimator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_second: Option<u64>,
-    /// Bytes from clients since the real server was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_in: Option<u64>,
-    /// Bytes to clients since the real server was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_out: Option<u64>,
+    pub per_second: u64,
+    /// Bytes from clients.
+    pub bytes_in: u64,
+    /// Bytes to clients.
+    pub bytes_out: u64,
     /// Bytes from clients per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_in_per_second: Option<u64>,
+    pub bytes_in_per_second: u64,
     /// Bytes to clients per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_out_per_second: Option<u64>,
+    pub bytes_out_per_second: u64,
 }
 
 /// The kernel's state of a virtual server, without its real servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerKernelView {
-    /// `programmed`, `pending` or `failed`.
+    /// `programmed`, `failed`, `refused` or `foreign`.
     pub state: String,
-    /// The error, if it failed.
+    /// The reason, unless it is programmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Seconds until the next attempt, if it failed.
@@ -261,10 +264,20 @@ pub struct DiffView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepView {
-    /// `add`, `edit` or `delete`; `other` for a step about anything but a virtual or real server.
-    pub change: String,
+    pub change: StepChange,
     /// The equivalent command line.
     pub command: String,
+}
+
+/// What a step does to a virtual or real server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepChange {
+    Add,
+    Edit,
+    Delete,
+    /// It is about anything else.
+    Other,
 }
 
 /// `explain -o json`: one element for each virtual server.

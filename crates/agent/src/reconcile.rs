@@ -25,7 +25,6 @@ mod deadlines;
 mod desired;
 mod disconnected;
 mod disconnected_endpoints;
-mod drains;
 mod elements;
 mod firewall_marks;
 mod forgetting;

@@ -12,13 +12,12 @@ use dataplane::infrastructure::NetworkMonitor;
 use dataplane::nftables::watch_forwarding;
 use dataplane::other_proxy;
 use dataplane::ownership::{
-    Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks, SettingsRecord,
+    self, Claims, Deadlines, Draining, MarkRecord, OwnershipRecord, SavedMarks, SettingsRecord,
 };
 use dataplane::preflight;
 use dataplane::routes::RouteError;
 use dataplane::routes::address_monitor::AddressMonitor;
 use rustix::time::{ClockId, clock_gettime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -62,10 +61,10 @@ pub async fn run(
         loopback_ports,
         endpoint_connections,
     } = ends;
-    let stop = Stop::listen().map_err(StartError::Signals)?;
+    let stop_signal = telemetry::stop_signal().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
     let crash_point = Arc::new(CrashPoint::new(config.crash_after));
-    let boot = boot_id(&config)?;
+    let boot = ownership::boot_id().map_err(unusable(&config))?;
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
     let (mark_record, saved_marks) = open_marks(&config, &boot);
@@ -102,7 +101,7 @@ pub async fn run(
     let mut why = None;
     let stop = async {
         tokio::select! {
-            () = stop.requested() => {}
+            () = stop_signal => {}
             words = superseded => why = Some(words),
             Some(Err(error)) = tasks.join_next() => why = Some(format!("{SEARCH_LOST}: {error}")),
         }
@@ -163,12 +162,6 @@ fn booted() -> Instant {
 fn unusable(config: &AgentConfig) -> impl FnOnce(io::Error) -> StartError {
     let directory = config.state_dir.clone();
     |source| StartError::Record { directory, source }
-}
-
-fn boot_id(config: &AgentConfig) -> Result<String, StartError> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    boot.map(|boot| boot.trim().to_owned())
-        .map_err(unusable(config))
 }
 
 fn open_record(config: &AgentConfig, boot: &str) -> Result<(OwnershipRecord, Claims), StartError> {
@@ -241,26 +234,4 @@ fn open_settings(config: &AgentConfig, boot: &str) -> SettingsRecord {
         }
     }
     record
-}
-
-/// SIGTERM and SIGINT.
-struct Stop {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Stop {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn requested(mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

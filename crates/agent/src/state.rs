@@ -16,7 +16,7 @@ use topology_core::resolve::{Finding, ResolvedServer};
 
 use crate::agent_status::DecisionSummary;
 
-pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
+pub use dataplane::ipvs::{DrainState, KernelReal, KernelServer, Traffic};
 
 use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::NodeWarning;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use agent_api::numbers::many;
-use agent_api::view::DiffView;
+use agent_api::view::{DiffView, StepChange};
 use agent_api::{client, describe};
 use dataplane::ipvs::observe_all;
-use dataplane::ownership::{Claims, SavedMarks};
+use dataplane::ownership::{self, Claims, SavedMarks};
 use dataplane::preflight;
 use topology_core::mirror::Mirror;
 use topology_core::plan::{DiffOptions, diff};
@@ -31,7 +31,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
         // Without the record the marks are those of a first start.
-        let saved = SavedMarks::read(&args.state_dir, &boot_id()).unwrap_or_default();
+        let saved = ownership::boot_id().and_then(|boot| SavedMarks::read(&args.state_dir, &boot));
+        let saved = saved.unwrap_or_default();
         let now = values::now();
         let seen = Offline::read_with_marks(&origin, node, &args.service, now, saved.marks)?;
         let resolved = seen.resolve();
@@ -56,11 +57,10 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
 /// Compares the input with the kernel of this machine, including foreign virtual servers with the
 /// same address. Deletes only virtual servers that are in this agent's ownership record.
 async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
-    for warning in &resolved.warnings {
-        print::aside(&format!("warning: {}", warning.text));
-    }
+    print::warnings(&resolved.warnings);
     let mut kernel = preflight::ipvs().await.map_err(Failure::trouble)?;
-    let ours = Claims::read(&args.state_dir, &boot_id()).map_err(|error| {
+    let ours = ownership::boot_id().and_then(|boot| Claims::read(&args.state_dir, &boot));
+    let ours = ours.map_err(|error| {
         let place = args.state_dir.display();
         Failure::trouble(format_args!(
             "the record in {place} cannot be read: {error}; run as root"
@@ -99,12 +99,6 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
     Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
 }
 
-/// The kernel's boot id; empty if it cannot be read.
-fn boot_id() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    boot.trim().to_owned()
-}
-
 /// A line for each step, and a summary.
 fn text(view: &DiffView) -> String {
     if view.equal {
@@ -112,27 +106,30 @@ fn text(view: &DiffView) -> String {
     }
     let mut text = String::new();
     for step in &view.steps {
-        let (sign, look) = match step.change.as_str() {
-            "add" => ("+", CellStyle::Good),
-            "delete" => ("-", CellStyle::Bad),
-            _ => ("~", CellStyle::Warn),
+        let (sign, look) = match step.change {
+            StepChange::Add => ("+", CellStyle::Good),
+            StepChange::Delete => ("-", CellStyle::Bad),
+            StepChange::Edit | StepChange::Other => ("~", CellStyle::Warn),
         };
         // Writing to a String cannot fail.
         let _written = writeln!(text, "{}", paint(format!("{sign} {}", step.command), look));
     }
-    let count = |change: &str| {
-        view.steps
-            .iter()
-            .filter(|step| step.change == change)
-            .count() as u64
+    let count = |change| {
+        let steps = view.steps.iter();
+        steps.filter(|step| step.change == change).count()
     };
     let total = many(view.steps.len() as u64, "step");
-    let _written = writeln!(
+    let (add, edit) = (count(StepChange::Add), count(StepChange::Edit));
+    let delete = count(StepChange::Delete);
+    let _written = write!(
         text,
-        "{total}: {} to add, {} to edit, {} to delete",
-        count("add"),
-        count("edit"),
-        count("delete")
+        "{total}: {add} to add, {edit} to edit, {delete} to delete"
     );
+    match count(StepChange::Other) {
+        0 => text.push('\n'),
+        other => {
+            let _written = writeln!(text, ", {other} other");
+        }
+    }
     text
 }

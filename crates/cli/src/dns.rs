@@ -10,7 +10,6 @@ use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use dns_server::{NameServer, NameServerOptions, ResponderOptions, ServeError, SocketPurpose};
 use telemetry::log::{self, Verbosity};
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::agent_connection::AgentConnection;
 use crate::args::DnsArgs;
@@ -43,7 +42,7 @@ async fn work(
     let server = NameServer::bind(options(args, upstreams))
         .await
         .map_err(failure)?;
-    let stop = stop().map_err(Failure::trouble)?;
+    let stop = telemetry::stop_signal().map_err(Failure::trouble)?;
     if let Some(address) = server.metrics_address() {
         tracing::info!("metrics on {address}");
     }
@@ -119,16 +118,4 @@ fn endpoints(args: &DnsArgs) -> Vec<SocketAddr> {
     usable
         .map(|address| SocketAddr::new(address, port))
         .collect()
-}
-
-/// Completes at SIGTERM or SIGINT.
-fn stop() -> std::io::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

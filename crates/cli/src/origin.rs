@@ -5,14 +5,11 @@ use std::path::PathBuf;
 
 use cluster::api::{self, WatchOptions};
 use cluster::source::{self, Loaded, Options, Watch};
-use kube_io::{Access, Credentials};
+use kube_io::Access;
 use topology_core::model::ObjectName;
 
 use crate::exit::Failure;
 use crate::output::print::aside;
-
-/// The user agent in the API server's audit log.
-const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
 
 /// The source of the cluster state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,29 +21,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// An API server from a kubeconfig or from the environment; `master` overrides its address.
-    pub fn api(kubeconfig: Option<PathBuf>, master: Option<String>) -> Self {
-        Self::Api(Access {
-            credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
-            master,
-            user_agent: USER_AGENT.to_owned(),
-            ..Access::default()
-        })
-    }
-
-    /// Sets the context of the kubeconfig and the user to impersonate. No effect on files.
-    #[must_use]
-    pub fn seen_as(self, context: Option<String>, impersonate: Option<String>) -> Self {
-        match self {
-            Self::Api(access) => Self::Api(Access {
-                context,
-                impersonate,
-                ..access
-            }),
-            Self::Files(path) => Self::Files(path),
-        }
-    }
-
     /// Reads the whole cluster once. Must not run in an async task.
     ///
     /// # Errors
@@ -149,7 +123,11 @@ mod tests {
         let origin = |context: Option<&str>, master: Option<&str>| {
             let master = master.map(str::to_owned);
             let context = context.map(str::to_owned);
-            Origin::api(Some(path.clone()), master).seen_as(context, None)
+            Origin::Api(Access {
+                context,
+                master,
+                ..Access::kubeconfig(&path, "test")
+            })
         };
         for (origin, expected) in [
             (origin(None, None), "https://10.0.0.1:6443 (context shop)"),

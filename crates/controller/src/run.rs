@@ -13,7 +13,6 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use kube_io::{Access, ApiError, Connection, Fault};
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -81,11 +80,12 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
         conflicts: ConflictLog::default(),
         dirty: true,
     };
+    let stop = telemetry::stop_signal().context("signals cannot be received")?;
     let ended = tokio::select! {
         ended = serve(args.bind_address, ready, metrics, connection) => ended,
         ended = working.run() => ended,
         ended = election.ended() => bail!("leader election exited: {ended:?}"),
-        done = stopped() => done,
+        () = stop => Ok(()),
     };
     // The loop is dropped by now, so nothing is written after the Lease is released.
     election.stop().await.context("leader election failed")?;
@@ -148,17 +148,6 @@ fn unlogged<'p>(
     let before = std::mem::replace(logged, present.keys().cloned().collect());
     let new = present.iter().filter(|(node, _)| !before.contains(*node));
     new.collect()
-}
-
-/// Returns at SIGTERM or SIGINT.
-async fn stopped() -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }
 
 struct Loop {

@@ -16,8 +16,8 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 pub use kernel::{
-    IpvsTimeouts, Kernel, KernelError, KernelReal, KernelServer, ListedServer, ServerReading,
-    StepError, Traffic, observe_all,
+    DrainState, IpvsTimeouts, Kernel, KernelError, KernelReal, KernelServer, ListedServer,
+    ServerReading, StepError, Traffic, observe_all,
 };
 
 /// The IPVS table of this network namespace.
@@ -305,7 +305,7 @@ fn shown(entry: &DestinationEntry) -> KernelReal {
         inactive: entry.inactive,
         persistent: entry.persistent,
         traffic: Some(traffic(&entry.stats)),
-        drain: None,
+        drain: DrainState::None,
     }
 }
 

@@ -9,7 +9,7 @@ mod requests;
 mod server;
 mod text;
 
-pub use process::{Process, ProcessStart, adjust_oom_score};
+pub use process::{Process, ProcessStart, adjust_oom_score, stop_signal};
 pub use requests::ClientRequests;
 pub use server::{
     ConnectionLimit, listen, listen_in_both_families, listen_in_family, raise_file_limit, serve,

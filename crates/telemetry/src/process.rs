@@ -1,4 +1,4 @@
-//! Reads this process's resource usage from /proc, under the names that every Prometheus client library uses.
+//! This process: its resource usage, under the names that every Prometheus client library uses, and its signals.
 
 use std::fmt;
 use std::fs;
@@ -8,6 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The `process_*` metrics of this process, read at each scrape: `registry.register_collector(Box::new(Process))`. The
 /// registry must have no prefix.
@@ -129,6 +130,21 @@ fn parse(
         start_seconds: booted.map_or(0.0, to_f64) + seconds(number(22)),
         open_files,
     }
+}
+
+/// Completes at SIGTERM or SIGINT. The signals are received from the call on.
+///
+/// # Errors
+/// The signals cannot be received.
+pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Makes the kernel kill this process later than others when memory runs out, as kube-proxy does: -1000 is never, 1000

@@ -90,8 +90,7 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
                 api: api.port,
                 roller: roller.port,
                 traffic: args.traffic,
-                churn: (*kind == ProxyKind::IpvsTopo && args.churn > 0 && !args.traffic)
-                    .then_some(args.churn),
+                churn: (*kind == ProxyKind::IpvsTopo && args.churn > 0).then_some(args.churn),
                 limit: args.limit,
             };
             match run.run(&machines, &kernel, &plane, &programs) {

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use agent_api::describe;
 use agent_api::view::{
-    ConnectionsView, ExcludedView, RealServerView, ServerKernelView, ServerView,
+    ConnectionsView, ExcludedView, RealServerView, ServerKernelView, ServerView, TrafficView,
 };
 
-use crate::state::{KernelReal, KernelServer, ProgramStatus, ServerState};
+use crate::state::{DrainState, KernelReal, KernelServer, ProgramStatus, ServerState};
 
 /// The virtual server with the kernel's counters, and with real servers that only the kernel has.
 pub(super) fn server(state: &ServerState) -> ServerView {
@@ -77,10 +77,10 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
         ),
         Some(one) => (one.words, one.reason, one.node, one.zone),
     };
-    let state = match kernel.drain {
-        Some(Some(_)) => "draining",
-        Some(None) => "waiting",
-        None => "unexpected",
+    let (state, left) = match kernel.drain {
+        DrainState::UntilDeadline(left) => ("draining", Some(left.as_secs())),
+        DrainState::UntilIdle => ("waiting", None),
+        DrainState::None => ("unexpected", None),
     };
     RealServerView {
         address: kernel.address,
@@ -94,7 +94,7 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
         reason,
         code,
         connections: Some(connections(kernel)),
-        drain_seconds_left: kernel.drain.flatten().map(|left| left.as_secs()),
+        drain_seconds_left: left,
     }
 }
 
@@ -110,17 +110,18 @@ fn remove_matching(
 }
 
 fn connections(kernel: &KernelReal) -> ConnectionsView {
-    let traffic = kernel.traffic;
     ConnectionsView {
         active: kernel.active,
         inactive: kernel.inactive,
         persistent: kernel.persistent,
-        total: traffic.map(|traffic| traffic.connections),
-        per_second: traffic.map(|traffic| traffic.connections_rate),
-        bytes_in: traffic.map(|traffic| traffic.bytes_in),
-        bytes_out: traffic.map(|traffic| traffic.bytes_out),
-        bytes_in_per_second: traffic.map(|traffic| traffic.bytes_in_rate),
-        bytes_out_per_second: traffic.map(|traffic| traffic.bytes_out_rate),
+        traffic: kernel.traffic.map(|traffic| TrafficView {
+            total: traffic.connections,
+            per_second: traffic.connections_rate,
+            bytes_in: traffic.bytes_in,
+            bytes_out: traffic.bytes_out,
+            bytes_in_per_second: traffic.bytes_in_rate,
+            bytes_out_per_second: traffic.bytes_out_rate,
+        }),
     }
 }
 
@@ -154,9 +155,12 @@ mod tests {
             let view = leaving(&real, None);
             (view.state, view.drain_seconds_left)
         };
-        let left = Some(Duration::from_secs(42));
-        assert_eq!(shown(Some(left)), ("draining".to_owned(), Some(42)));
-        assert_eq!(shown(Some(None)), ("waiting".to_owned(), None));
-        assert_eq!(shown(None), ("unexpected".to_owned(), None));
+        let left = Duration::from_secs(42);
+        assert_eq!(
+            shown(DrainState::UntilDeadline(left)),
+            ("draining".to_owned(), Some(42))
+        );
+        assert_eq!(shown(DrainState::UntilIdle), ("waiting".to_owned(), None));
+        assert_eq!(shown(DrainState::None), ("unexpected".to_owned(), None));
     }
 }

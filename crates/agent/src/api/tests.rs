@@ -20,8 +20,8 @@ use super::*;
 use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
-    FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question, ServerState,
-    Surroundings, Traffic, channel,
+    DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question,
+    ServerState, Surroundings, Traffic, channel,
 };
 
 /// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.
@@ -105,7 +105,9 @@ fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelRea
             connections_rate: 25,
             ..Traffic::default()
         }),
-        drain: drain_left.map(|left| Some(Duration::from_secs(left))),
+        drain: drain_left.map_or(DrainState::None, |left| {
+            DrainState::UntilDeadline(Duration::from_secs(left))
+        }),
     }
 }
 

@@ -13,7 +13,6 @@ use topology_core::resolve::ResolvedServer;
 
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
-use super::record::family_name;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
 /// Queries the loop at each scrape.
@@ -167,7 +166,7 @@ fn add_overview(figures: &mut Figures, overview: &Overview) {
             .or_default() += 1;
     }
     for server in &overview.decided {
-        let family = family_name(server.server.key.family());
+        let family = server.server.key.family().as_str();
         figures.shares.extend(shares(server, family));
     }
 }

@@ -115,14 +115,6 @@ impl Metrics {
 /// kube-proxy's name of a family.
 pub(crate) fn family_label(family: Family) -> FamilyLabel {
     FamilyLabel {
-        ip_family: family_name(family),
-    }
-}
-
-/// `IPv4` or `IPv6`.
-pub(crate) const fn family_name(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "IPv4",
-        Family::V6 => "IPv6",
+        ip_family: family.as_str(),
     }
 }

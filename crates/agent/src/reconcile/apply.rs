@@ -4,6 +4,7 @@
 //! only its own key unknown; the key is then read and tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
@@ -121,10 +122,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         let keys: FxHashSet<VirtualServerKey> = keys.into_iter().collect();
         steps.retain(|step| !keys.contains(step.key()));
-        let words = format!(
-            "the ownership record cannot be written: {error}; make room in, or write access to, {}",
-            self.config.state_dir.display()
-        );
+        let words = self.unwritable_record(&error);
         self.warnings.set(Topic::Record, vec![words.clone()]);
         for key in keys {
             self.record_failure(key, words.clone());
@@ -154,7 +152,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.metrics.drain_ended(end);
             }
             if outcome == StepOutcome::Done {
-                self.drains.record(step, &self.mirror, now);
+                self.trash.record(step, &self.mirror, now);
             }
             settled.flows.extend(unserved(&self.mirror, step, outcome));
             self.record_ended(step, outcome);
@@ -231,11 +229,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter(|key| self.mirror.is_ours(key))
             .copied();
         let result = self.host.release(keys, &mut held);
-        let words = result
-            .err()
-            .map(|error| format!("the ownership record cannot be written: {error}"));
+        let words = result.err().map(|error| self.unwritable_record(&error));
         self.warnings
             .set(Topic::Record, words.into_iter().collect());
+    }
+
+    pub(super) fn unwritable_record(&self, error: &io::Error) -> String {
+        format!(
+            "the ownership record cannot be written: {error}; make room in, or write access to, {}",
+            self.config.state_dir.display()
+        )
     }
 
     /// Stores a virtual server that was read in the mirror.

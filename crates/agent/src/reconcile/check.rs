@@ -142,6 +142,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Err(error) => {
                     self.check.abort();
                     self.warnings.set(Topic::Kernel, vec![error.to_string()]);
+                    break;
                 }
             }
         }

@@ -12,7 +12,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Writes deadlines that have begun or ended. Call it before the steps of their plan: a weight of 0 then always has
     /// its deadline on disk. If the write fails, they drain all the same.
     pub(super) fn write_deadlines(&mut self) {
-        let unsaved = self.drains.take_unsaved();
+        let unsaved = std::mem::take(&mut self.unsaved_deadlines);
         if unsaved.is_empty() {
             return;
         }
@@ -47,7 +47,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let ended = self.mirror.deadlines_of(key);
         let ended = ended.filter(|one| real.is_none_or(|real| real == (one.address, one.port)));
-        self.drains
-            .changed(ended.map(|one| Deadline { until: None, ..one }));
+        self.unsaved_deadlines
+            .extend(ended.map(|one| Deadline { until: None, ..one }));
     }
 }

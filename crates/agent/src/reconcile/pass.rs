@@ -244,7 +244,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Whether deleting real servers now would make additions expensive.
     fn puts_off(&self) -> bool {
         let waiting = self.counts.v4.draining + self.counts.v6.draining;
-        self.drains.puts_off(waiting, self.now())
+        self.trash.puts_off(waiting, self.now())
     }
 
     /// The options for computing the difference now.
@@ -301,7 +301,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             for deadline in &plan.deadlines {
                 self.mirror.set_deadline(deadline);
             }
-            self.drains.changed(plan.deadlines);
+            self.unsaved_deadlines.extend(plan.deadlines);
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
                 self.record_success(&key);
@@ -347,10 +347,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 true
             }
             Err(error) => {
-                self.record_failure(
-                    *key,
-                    format!("the ownership record cannot be written: {error}"),
-                );
+                self.record_failure(*key, self.unwritable_record(&error));
                 false
             }
         }

@@ -18,7 +18,6 @@ use super::addresses::HostAddresses;
 use super::desired::DesiredService;
 use super::elements;
 use super::firewall_marks::keys_of;
-use crate::metrics::record::family_name;
 
 /// Most findings of one Service that are kept; the rest are counted in one more.
 const MAX_FINDINGS: usize = 20;
@@ -60,7 +59,7 @@ pub(super) fn desired_service(
                 Clients::Outside => "external",
                 Clients::All | Clients::Inside => "internal",
             };
-            let gap = (family_name(key.family()), policy);
+            let gap = (key.family().as_str(), policy);
             desired.without_local.insert(gap);
         }
         let link = address(&key).and_then(|address| addresses.link_of(address));

@@ -18,7 +18,8 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::reconciler::{Item, Reconciler, milliseconds};
 use crate::state::{
-    KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState, Surroundings,
+    DrainState, KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState,
+    Surroundings,
 };
 
 /// Why there is no plan during the first read of the input.
@@ -119,11 +120,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let now = self.now();
         for real in &mut server.real_servers {
             let drain = self.mirror.drain(key, real.address, real.port);
-            real.drain = drain.map(|drain| {
-                drain
-                    .until
-                    .map(|until| Duration::from_millis(until.saturating_sub(now)))
-            });
+            real.drain = match drain.map(|drain| drain.until) {
+                None => DrainState::None,
+                Some(None) => DrainState::UntilIdle,
+                Some(Some(until)) => {
+                    DrainState::UntilDeadline(Duration::from_millis(until.saturating_sub(now)))
+                }
+            };
             if self.settings.counters_stopped {
                 real.traffic = None;
             }

@@ -21,7 +21,6 @@ use super::clock::Clock;
 use super::counts::KernelTotals;
 use super::desired::DesiredServices;
 use super::disconnected_endpoints::DisconnectedEndpoints;
-use super::drains::Drains;
 use super::forgetting::Forgetting;
 use super::host_plan::Placement;
 use super::infrastructure_changes::InfrastructureChanges;
@@ -32,6 +31,7 @@ use super::periodic_check::PeriodicCheck;
 use super::retry::Agenda;
 use super::schedulers::Schedulers;
 use super::startup::Startup;
+use super::trash::Trash;
 use super::warnings::Warnings;
 use crate::agent_config::AgentConfig;
 use crate::agent_status::Aggregate;
@@ -74,7 +74,9 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) warnings: Warnings,
     pub(super) schedulers: Schedulers,
     pub(super) counts: KernelTotals,
-    pub(super) drains: Drains,
+    pub(super) trash: Trash,
+    /// Deadlines of real servers that have begun or ended since the last write.
+    pub(super) unsaved_deadlines: Vec<Deadline>,
     pub(super) settings: AppliedSettings,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
@@ -157,7 +159,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
             counts: KernelTotals::default(),
-            drains: Drains::new(),
+            trash: Trash::new(),
+            unsaved_deadlines: Vec::new(),
             settings: AppliedSettings::default(),
             marks_failed: false,
             forgetting: Forgetting::default(),

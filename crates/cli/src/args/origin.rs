@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kube_io::{Access, Credentials};
 
 use crate::origin::Origin;
+
+/// The user agent in the API server's audit log.
+const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
 
 /// Without an option, the API server that kubectl would use.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -35,8 +39,14 @@ impl OriginArgs {
     pub fn get(&self) -> Origin {
         match &self.cluster {
             Some(path) => Origin::Files(path.clone()),
-            None => Origin::api(self.kubeconfig.clone(), self.master.clone())
-                .seen_as(self.context.clone(), self.impersonate.clone()),
+            None => Origin::Api(Access {
+                credentials: (self.kubeconfig.clone())
+                    .map_or(Credentials::Environment, Credentials::Kubeconfig),
+                context: self.context.clone(),
+                impersonate: self.impersonate.clone(),
+                master: self.master.clone(),
+                user_agent: USER_AGENT.to_owned(),
+            }),
         }
     }
 

@@ -67,10 +67,7 @@ impl FromStr for Period {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed: jiff::SignedDuration = text.parse().map_err(|_why: jiff::Error| {
-            format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms")
-        })?;
-        match Duration::try_from(parsed) {
+        match Duration::try_from(signed_duration(text)?) {
             Ok(length) if !length.is_zero() => Ok(Self(length)),
             _ => Err(format!("{text:?} must be more than zero")),
         }
@@ -95,10 +92,13 @@ impl FromStr for Timeout {
 
 /// A duration that is not negative.
 fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: jiff::SignedDuration = text.parse().map_err(|_why: jiff::Error| {
+    Duration::try_from(signed_duration(text)?).map_err(|_why| format!("{text:?} is negative"))
+}
+
+fn signed_duration(text: &str) -> Result<jiff::SignedDuration, String> {
+    text.parse().map_err(|_why: jiff::Error| {
         format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms")
-    })?;
-    Duration::try_from(parsed).map_err(|_why| format!("{text:?} is negative"))
+    })
 }
 
 /// `--healthz-bind-address`; the default port is 10256.
@@ -116,17 +116,13 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
     if text.is_empty() {
         return Ok(BindAddress(None));
     }
-    let address = text.parse::<SocketAddr>().or_else(|_| {
-        text.parse::<IpAddr>()
-            .map(|ip| SocketAddr::new(ip, default_port))
-    });
-    match address {
-        Ok(address) if address.port() != 0 => Ok(BindAddress(Some(address))),
-        Ok(_) => Err(
+    match with_port(text, default_port) {
+        Some(address) if address.port() != 0 => Ok(BindAddress(Some(address))),
+        Some(_) => Err(
             "port 0 is not a fixed port; write 1 to 65535, or \"\" to turn this server off"
                 .to_owned(),
         ),
-        Err(_) => Err(format!(
+        None => Err(format!(
             "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}, or \"\" to turn this server off"
         )),
     }

@@ -334,7 +334,7 @@ fn live_cells(real: &RealServerView, look: CellStyle) -> Vec<Cell> {
         Cell::new(state, look),
         count(|connections| Some(connections.active.into())),
         count(|connections| Some(connections.inactive.into())),
-        count(|connections| connections.per_second),
+        count(|connections| Some(connections.traffic?.per_second)),
     ]
 }
 
@@ -350,9 +350,9 @@ fn wide_cells(real: &RealServerView) -> Vec<Cell> {
     let count = |pick: fn(&ConnectionsView) -> Option<u64>| count(real, pick);
     vec![
         count(|connections| Some(connections.persistent.into())),
-        count(|connections| connections.total),
-        count(|connections| connections.bytes_in_per_second),
-        count(|connections| connections.bytes_out_per_second),
+        count(|connections| Some(connections.traffic?.total)),
+        count(|connections| Some(connections.traffic?.bytes_in_per_second)),
+        count(|connections| Some(connections.traffic?.bytes_out_per_second)),
         Cell::new(real.reason.clone(), CellStyle::Quiet),
     ]
 }

@@ -76,7 +76,7 @@ pub fn set(text: &str) -> Result<Set, String> {
         ));
     }
     Ok(Set {
-        service: name(service).ok_or_else(wrong)?,
+        service: ObjectName::parse(service).ok_or_else(wrong)?,
         part,
         value: value.to_owned(),
     })
@@ -108,7 +108,7 @@ pub fn scale(text: &str) -> Result<Scale, String> {
         return Err(wrong());
     }
     Ok(Scale {
-        service: name(service).ok_or_else(wrong)?,
+        service: ObjectName::parse(service).ok_or_else(wrong)?,
         zone: zone.into(),
         count,
     })
@@ -124,12 +124,6 @@ pub fn price(text: &str) -> Result<f64, String> {
             "{text:?} is not a price; write what one GiB costs, such as 0.01, and at most {HIGHEST_PRICE}"
         )
     })
-}
-
-fn name(text: &str) -> Option<ObjectName> {
-    let (namespace, name) = text.split_once('/')?;
-    let fits = |part: &str| !part.is_empty() && !part.contains('/');
-    (fits(namespace) && fits(name)).then(|| ObjectName::new(namespace, name))
 }
 
 impl fmt::Display for Set {

@@ -185,10 +185,7 @@ fn services(text: &str, snapshot: &Snapshot) -> Result<Vec<ObjectName>, String> 
             .map(|service| service.name.clone())
             .collect());
     }
-    let name = text
-        .split_once('/')
-        .map(|(namespace, name)| ObjectName::new(namespace, name));
-    let known = name.filter(|name| snapshot.service(name).is_some());
+    let known = ObjectName::parse(text).filter(|name| snapshot.service(name).is_some());
     known.map(|name| vec![name]).ok_or_else(|| {
         format!("the input has no Service {text}; write namespace/name, or * for all")
     })

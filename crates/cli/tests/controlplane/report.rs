@@ -88,7 +88,7 @@ fn account(folder: &Path) -> String {
 
 /// The decisions of the first Node's agent.
 fn decided(kubeconfig: &str) -> DecisionSummary {
-    let origin = Origin::api(Some(kubeconfig.into()), None);
+    let origin = Origin::Api(Access::kubeconfig(kubeconfig.as_ref(), "test"));
     let read = origin.read(&Options::default());
     let snapshot = read
         .unwrap_or_else(|failure| panic!("{}", failure.message()))

@@ -30,7 +30,7 @@ pub(crate) fn variable(name: &str) -> String {
 }
 
 pub(crate) fn origin() -> Origin {
-    Origin::api(Some(variable("KUBECONFIG").into()), None)
+    Origin::Api(Access::kubeconfig(variable("KUBECONFIG").as_ref(), "test"))
 }
 
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {

@@ -14,13 +14,21 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Names {
+    /// The names of the last list that was believed, with the changes since.
     known: BTreeSet<ObjectName>,
     was_listed: bool,
     confirm: Duration,
-    /// When the first list ended in which more than half of the known names are missing.
-    doubted: Option<Instant>,
-    /// When to list again to confirm it.
+    doubt: Option<Doubt>,
+    /// When to list again to confirm the doubtful list.
     list_again: Option<Instant>,
+}
+
+/// A list in which more than half of the known names are missing.
+#[derive(Debug)]
+struct Doubt {
+    listed: BTreeSet<ObjectName>,
+    /// When a list that lacks the same names confirms it.
+    until: Instant,
 }
 
 impl Names {
@@ -29,7 +37,7 @@ impl Names {
             known: BTreeSet::new(),
             was_listed: false,
             confirm,
-            doubted: None,
+            doubt: None,
             list_again: None,
         }
     }
@@ -42,34 +50,43 @@ impl Names {
         self.known.remove(name);
     }
 
-    /// Returns the names of a complete list, or the known names until the list is confirmed.
+    /// Returns the names of a complete list; until a doubtful list is confirmed, the known names in addition.
     pub(super) fn listed(
         &mut self,
         listed: BTreeSet<ObjectName>,
         now: Instant,
     ) -> BTreeSet<ObjectName> {
         let again = std::mem::replace(&mut self.was_listed, true);
-        let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
-        if again && lacking * 2 > known {
-            let is_first = self.doubted.is_none();
-            let until = *self.doubted.get_or_insert(now) + self.confirm;
-            if now < until {
-                self.list_again = Some(until);
-                if is_first {
-                    tracing::warn!(
-                        lacking,
-                        known,
-                        "a new list of Nodes lacks more than half of them; they stay in the TopologyMap until a second list, \
-                         a minute later, lacks them too"
-                    );
-                }
-                self.known.extend(listed);
-                return self.known.clone();
-            }
+        if !again || !lacks_most(&listed, &self.known) || self.confirms(&listed, now) {
+            (self.doubt, self.list_again) = (None, None);
+            self.known.clone_from(&listed);
+            return listed;
         }
-        (self.doubted, self.list_again) = (None, None);
-        self.known.clone_from(&listed);
-        listed
+        let until = now + self.confirm;
+        let doubt = self.doubt.get_or_insert_with(|| {
+            let known = self.known.len();
+            tracing::warn!(
+                listed = listed.len(),
+                known,
+                "a new list of Nodes lacks more than half of them; they stay in the TopologyMap until a second list, a \
+                 minute later, lacks them too"
+            );
+            Doubt { listed: listed.clone(), until }
+        });
+        self.list_again = Some(doubt.until);
+        self.known.union(&listed).cloned().collect()
+    }
+
+    /// Whether the list ends the doubt. If it lacks most names of the first doubtful list, only names that both lack are
+    /// forgotten, and the doubt begins again.
+    fn confirms(&mut self, listed: &BTreeSet<ObjectName>, now: Instant) -> bool {
+        let Some(doubt) = self.doubt.take_if(|doubt| now >= doubt.until) else {
+            return false;
+        };
+        let first = doubt.listed;
+        self.known
+            .retain(|name| first.contains(name) || listed.contains(name));
+        !lacks_most(listed, &first)
     }
 
     pub(super) const fn list_again(&self) -> Option<Instant> {
@@ -79,6 +96,10 @@ impl Names {
     pub(super) const fn begins_again(&mut self) {
         self.list_again = None;
     }
+}
+
+fn lacks_most(listed: &BTreeSet<ObjectName>, known: &BTreeSet<ObjectName>) -> bool {
+    known.difference(listed).count() * 2 > known.len()
 }
 
 #[cfg(test)]
@@ -121,6 +142,17 @@ mod tests {
             all,
             "the time starts again"
         );
+    }
+
+    #[test]
+    fn a_second_list_that_lacks_the_nodes_of_the_first_does_not_confirm_it() {
+        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        nodes.listed(names(&["n1", "n2", "n3", "n4", "n5"]), start);
+        let first = nodes.listed(names(&["n1", "m1"]), start);
+        assert_eq!(first, names(&["m1", "n1", "n2", "n3", "n4", "n5"]));
+        let second = nodes.listed(names(&["n2"]), start + CONFIRM);
+        assert_eq!(second, names(&["n1", "n2"]), "both lack the others");
+        assert_eq!(nodes.list_again(), None, "one of two is no doubt");
     }
 
     #[test]

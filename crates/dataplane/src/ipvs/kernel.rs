@@ -88,9 +88,17 @@ pub struct KernelReal {
     pub persistent: u32,
     /// `None` if the kernel's counters stand still.
     pub traffic: Option<Traffic>,
-    /// `None` if it does not drain. Otherwise the remaining time; the inner `None` means that it waits for its
-    /// connections to end.
-    pub drain: Option<Option<Duration>>,
+    pub drain: DrainState,
+}
+
+/// Whether a real server drains, and when it is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainState {
+    None,
+    /// It is deleted when its connections have ended.
+    UntilIdle,
+    /// It is deleted when its connections have ended, and after this time at the latest.
+    UntilDeadline(Duration),
 }
 
 /// Totals since creation, and the kernel's estimate of rates per second.

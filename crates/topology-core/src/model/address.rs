@@ -15,6 +15,15 @@ pub enum Family {
 }
 
 impl Family {
+    /// `IPv4` or `IPv6`, as in a Service's `ipFamilies`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+
     /// The family of `address`.
     pub const fn of(address: IpAddr) -> Self {
         match address {
@@ -42,10 +51,7 @@ impl Family {
 
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        })
+        f.write_str(self.as_str())
     }
 }
 

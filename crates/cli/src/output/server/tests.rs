@@ -1,6 +1,6 @@
 //! Tables in a narrow and a wide terminal.
 
-use agent_api::view::{LevelView, NoteView, PolicyView, ServerKernelView};
+use agent_api::view::{LevelView, NoteView, PolicyView, ServerKernelView, TrafficView};
 
 use super::*;
 
@@ -35,11 +35,11 @@ fn real(
         connections: Some(ConnectionsView {
             active: 12,
             inactive: 340,
-            total: Some(0),
-            per_second: Some(25),
-            bytes_in_per_second: Some(0),
-            bytes_out_per_second: Some(0),
-            ..Default::default()
+            persistent: 0,
+            traffic: Some(TrafficView {
+                per_second: 25,
+                ..TrafficView::default()
+            }),
         }),
         drain_seconds_left: (weight == 0).then_some(42),
     }
