@@ -59,13 +59,13 @@ pub(super) const ROWS: [Row; 7] = [
         value: |proxy| as_float(proxy.memory.resident_kib) * 1.024e-3,
     },
     Row {
-        name: "requests until it rests",
+        name: "requests until it is idle",
         unit: "",
         wanted: [1.0; 2],
         value: |proxy| proxy.requests,
     },
     Row {
-        name: "bytes until it rests",
+        name: "bytes until it is idle",
         unit: "MB",
         wanted: [1.0; 2],
         value: |proxy| as_float(proxy.bytes) * 1e-6,
