@@ -68,7 +68,7 @@ fn estimation(runs: bool) -> Setting {
         without: if runs {
             "counters and rates of real servers stand still"
         } else {
-            "the kernel adds up the counters of all virtual and real servers every two seconds, and packets wait (PAIN-17)"
+            "the kernel adds up the counters of all virtual and real servers every two seconds, and packets wait"
         },
     }
 }
