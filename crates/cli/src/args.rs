@@ -165,7 +165,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "PATH", default_value = "/proc/sys")]
     pub sysctl_dir: PathBuf,
 
-    /// Take over foreign virtual servers at an address and port of the cluster.
+    /// Adopt foreign virtual servers whose address and port a Service needs.
     #[arg(long)]
     pub adopt: bool,
 

@@ -26,7 +26,7 @@ pub struct Plan {
 /// Options of [`diff`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffOptions<'a> {
-    /// Whether to take over a desired virtual server that exists in the kernel and is not recorded as ours.
+    /// Whether to adopt a desired virtual server that exists in the kernel and is not recorded as ours.
     pub adopt: bool,
     /// Milliseconds between two checks of the connections of draining real servers.
     pub drain_poll: u64,

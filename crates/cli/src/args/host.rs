@@ -62,8 +62,9 @@ pub struct HostArgs {
     )]
     pub ipvs_strict_arp: Option<bool>,
 
-    /// Whether the kernel adds up counters and rates of virtual and real servers. `auto` stops that
-    /// with 10,000 of them or more, because packets wait meanwhile; with fewer it changes nothing.
+    /// Estimation: whether the kernel adds up counters and rates of virtual and real servers. `auto`
+    /// stops it with 10,000 of them or more, because packets wait meanwhile; with fewer it changes
+    /// nothing.
     #[arg(long, value_enum, value_name = "MODE", default_value = "auto")]
     pub estimation: EstimationMode,
 
