@@ -107,6 +107,10 @@ The gate makes the same comparison with kube-proxy's documented rules, on 300 cl
         writeln!(page, "| {} |", cells.join(" | ")).unwrap();
     }
     page.push_str(
+        "\nThe clusters have no Service with a cluster IP and the label `service.kubernetes.io/headless`.\n\
+         kube-proxy 1.37 serves such a Service; ipvs-topo leaves it out, as kube-proxy up to 1.36 did.\n",
+    );
+    page.push_str(
         "\nThis page is generated: `crates/cli/tests/controlplane/kube_proxy/differences.rs` has the texts, and the test fails \
          on a difference that is not among them, and on one that does not occur any more.\n",
     );
