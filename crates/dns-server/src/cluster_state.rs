@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cluster::clock::Clock;
 use cluster::event::Batch;
 use cluster::index::Index;
-use dns::{DnsAnswer, Responder, ResponderOptions};
-use hickory_proto::rr::{Name, RecordType};
+use dns::{DnsAnswer, DnsQuestion, DnsTransport, Responder, ResponderOptions, Turn};
+use hickory_proto::op::Query;
+use hickory_proto::rr::Name;
 use tokio::sync::watch;
 
 /// What the cluster state says about a question.
@@ -78,11 +79,13 @@ impl ClusterState {
         }
     }
 
+    /// Answers a question of a client that takes replies of `most_bytes`.
     pub(crate) fn ask(
         &self,
-        name: &Name,
-        record_type: RecordType,
+        query: &Query,
         client: IpAddr,
+        transport: DnsTransport,
+        most_bytes: u16,
     ) -> ClusterAnswer {
         let LiveCluster {
             index,
@@ -91,6 +94,7 @@ impl ClusterState {
             clock,
             ..
         } = &mut *self.lock();
+        let name = query.name();
         if index.completeness().is_none() {
             let may_be_ours = domain.zone_of(name) || name.parse_arpa_name().is_ok();
             return if may_be_ours {
@@ -99,12 +103,23 @@ impl ClusterState {
                 ClusterAnswer::NotOurs
             };
         }
-        let client = client.to_canonical();
-        let now = clock.now().unwrap_or_default();
-        let answer = responder.answer(index.snapshot(), name, record_type, client, now);
+        let question = DnsQuestion {
+            name,
+            record_type: query.query_type(),
+            client: client.to_canonical(),
+            transport,
+            most_bytes,
+            now: clock.now().unwrap_or_default(),
+        };
+        let answer = responder.answer(index.snapshot(), question);
         answer.map_or(ClusterAnswer::NotOurs, |answer| {
             ClusterAnswer::Answer(Box::new(answer))
         })
+    }
+
+    /// The reply with this turn over UDP was truncated.
+    pub(crate) fn truncated(&self, turn: &Turn) {
+        self.lock().responder.truncated(turn);
     }
 
     /// Whether the first list of the cluster has ended.

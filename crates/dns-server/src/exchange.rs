@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use dns::DnsTransport;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 use hickory_server::net::xfer::Protocol;
+use hickory_server::server::Request;
 
 /// A request that has its reply.
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +23,6 @@ pub(crate) struct AnsweredRequest {
     pub(crate) code: ResponseCode,
     pub(crate) source: AnswerSource,
     pub(crate) took: Duration,
-}
-
-/// How a client sends its requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DnsTransport {
-    Udp,
-    Tcp,
 }
 
 /// Where an answer comes from.
@@ -49,21 +44,11 @@ pub(crate) enum UpstreamFailure {
     Timeout,
 }
 
-impl DnsTransport {
-    pub(crate) const ALL: [Self; 2] = [Self::Udp, Self::Tcp];
-
-    pub(crate) const fn of(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Udp => Self::Udp,
-            _ => Self::Tcp,
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-        }
+/// How a request came.
+pub(crate) fn transport(request: &Request) -> DnsTransport {
+    match request.protocol() {
+        Protocol::Udp => DnsTransport::Udp,
+        _ => DnsTransport::Tcp,
     }
 }
 

@@ -5,18 +5,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use dns::DnsTransport;
 use hickory_proto::op::{Edns, Message, MessageType, Query, ResponseCode};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 use crate::client_limit::{ClientLimit, LimitReached};
-use crate::exchange::{AnswerSource, DnsTransport, UpstreamFailure};
+use crate::exchange::{AnswerSource, UpstreamFailure};
 use crate::metrics::DnsMetrics;
 use crate::reply::MOST_UDP_BYTES;
 use crate::tcp_message::{receive, send};
 
 /// How long an upstream server may take.
 const UPSTREAM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often each upstream server is asked.
+const ROUNDS: usize = 2;
+
+/// Servers are asked again within this time, so that the client has an answer before it asks again after 5 s, as most do.
+const REPEAT_WITHIN: Duration = Duration::from_secs(3);
 
 /// The longest datagram that is received: some servers ignore the limit of the question, and send what most resolvers permit.
 const RECEIVED_UDP_BYTES: usize = 4_096;
@@ -87,8 +94,8 @@ impl Forwarder {
         self.waiting.in_use()
     }
 
-    /// Asks one upstream server after the other until one answers, in the same way as the client asks. The answer may be
-    /// truncated. If servers only report that they cannot answer, it is what the first of them reports.
+    /// Asks one upstream server after the other until one answers, in the same way as the client asks. A datagram may be
+    /// lost, so servers that do not answer are asked again. The answer may be truncated. If servers only report that they cannot answer, it is what the first of them reports.
     pub(crate) async fn ask(
         &self,
         query: &Query,
@@ -102,8 +109,14 @@ impl Forwarder {
         let permit = self.waiting.acquire(client);
         let _permit = permit.map_err(|limit| self.refused(client, limit))?;
         let first = self.preferred.load(Ordering::Relaxed);
-        let mut unable = None;
-        for at in (0..self.upstreams.len()).map(|step| (first + step) % self.upstreams.len()) {
+        let count = self.upstreams.len();
+        let (began, mut unable) = (Instant::now(), None);
+        for step in 0..ROUNDS * count {
+            let is_repeated = step >= count;
+            if is_repeated && (unable.is_some() || began.elapsed() >= REPEAT_WITHIN) {
+                break;
+            }
+            let at = (first + step) % count;
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
             };
@@ -291,12 +304,21 @@ mod tests {
 
     /// A server that answers every question with this code.
     async fn upstream(code: ResponseCode) -> SocketAddr {
+        lossy_upstream(code, 0).await
+    }
+
+    /// A server that does not receive the first questions.
+    async fn lossy_upstream(code: ResponseCode, mut lost: usize) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         tokio::spawn(async move {
             let mut buffer = [0; 512];
             loop {
                 let (length, client) = socket.recv_from(&mut buffer).await.unwrap();
+                if lost > 0 {
+                    lost -= 1;
+                    continue;
+                }
                 let question = Message::from_vec(&buffer[..length]).unwrap();
                 let mut answer = question.into_response();
                 answer.metadata.response_code = code;
@@ -327,6 +349,20 @@ mod tests {
                 assert_eq!(code, expected, "{codes:?}");
                 assert_eq!(forwarder.preferred.load(Ordering::Relaxed), 0, "{codes:?}");
             }
+        });
+    }
+
+    #[test]
+    fn a_lost_datagram_is_sent_again_to_an_only_server() {
+        runtime().block_on(async {
+            let upstreams = vec![lossy_upstream(ResponseCode::NoError, 1).await];
+            let metrics = Arc::new(DnsMetrics::new(&upstreams));
+            let forwarder = Forwarder::new(upstreams, metrics);
+            let client = IpAddr::from([10, 244, 1, 7]);
+            let (query, flags) = (query(), QueryFlags::default());
+            let answer = forwarder.ask(&query, flags, DnsTransport::Udp, client);
+            let code = answer.await.unwrap().metadata.response_code;
+            assert_eq!(code, ResponseCode::NoError);
         });
     }
 

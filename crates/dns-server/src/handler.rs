@@ -6,15 +6,15 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use cluster::event::Batch;
-use dns::ResponderOptions;
-use hickory_proto::op::{LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
+use dns::{DnsTransport, ResponderOptions, Turn};
+use hickory_proto::op::{Header, HeaderCounts, LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RecordType};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
 
 use crate::cluster_state::{ClusterAnswer, ClusterState};
-use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport};
+use crate::exchange::{AnswerSource, AnsweredRequest, transport};
 use crate::forwarder::{ForwardError, Forwarder, QueryFlags};
 use crate::metrics::DnsMetrics;
 use crate::reply;
@@ -38,28 +38,38 @@ impl RequestHandler for Handler {
         mut response_handle: R,
     ) -> ResponseInfo {
         let started = Instant::now();
-        let (mut reply, source) = self.reply(request).await;
-        let bytes = reply::fit(&mut reply, &request.queries);
-        let response = reply::over_udp(&reply, &request.queries);
+        let mut reply = self.reply(request).await;
+        let bytes = reply::fit(&mut reply.message, &request.queries);
+        let response = reply::over_udp(&reply.message, &request.queries);
         let sent = response_handle.send_response(response).await;
-        self.record(request, &reply, source, bytes, started);
+        self.record(request, &reply, bytes, started);
         sent.unwrap_or_else(|error| {
-            self.metrics.reply_unsent();
             tracing::debug!("{}: the reply cannot be sent: {error}", request.src());
-            failed(request)
+            ResponseInfo::from(Header {
+                metadata: request.metadata,
+                counts: HeaderCounts::default(),
+            })
         })
     }
 }
 
-/// What hickory logs about a reply that was not sent.
-fn failed(request: &Request) -> ResponseInfo {
-    let mut metadata = request.metadata;
-    metadata.message_type = MessageType::Response;
-    metadata.response_code = ResponseCode::ServFail;
-    ResponseInfo::from(hickory_proto::op::Header {
-        metadata,
-        counts: hickory_proto::op::HeaderCounts::default(),
-    })
+/// The reply to a request, before it is made to fit.
+#[derive(Debug)]
+struct Reply {
+    message: Message,
+    source: AnswerSource,
+    /// Of the records.
+    turn: Option<Turn>,
+}
+
+impl Reply {
+    fn of(message: Message, source: AnswerSource) -> Self {
+        Self {
+            message,
+            source,
+            turn: None,
+        }
+    }
 }
 
 impl Handler {
@@ -94,43 +104,50 @@ impl Handler {
             return None;
         }
         let started = Instant::now();
-        let (mut reply, source) = self.reply(&request).await;
+        let mut reply = self.reply(&request).await;
         let bytes = match protocol {
-            Protocol::Udp => reply::encode_over_udp(&mut reply, &request.queries),
-            _ => reply::encode_over_tcp(&mut reply),
+            Protocol::Udp => reply::encode_over_udp(&mut reply.message, &request.queries),
+            _ => reply::encode_over_tcp(&mut reply.message),
         };
-        self.record(&request, &reply, source, bytes.len(), started);
+        self.record(&request, &reply, bytes.len(), started);
         Some(bytes)
     }
 
-    async fn reply(&self, request: &Request) -> (Message, AnswerSource) {
+    async fn reply(&self, request: &Request) -> Reply {
         let empty = |code| reply::empty(request, code, self.forwarder.has_upstreams());
         let query = match question(request) {
             Ok(query) => query,
-            Err(code) => return (empty(code), AnswerSource::None),
+            Err(code) => return Reply::of(empty(code), AnswerSource::None),
         };
-        let client = request.src().ip();
-        match self.state.ask(query.name(), query.query_type(), client) {
+        let (client, most_bytes) = (request.src().ip(), reply::most_bytes(request));
+        let answer = self
+            .state
+            .ask(query, client, transport(request), most_bytes);
+        match answer {
             ClusterAnswer::Answer(mut answer) => {
-                let alias = answer.alias.take();
-                let reply = reply::authoritative(empty(ResponseCode::NoError), *answer);
+                let (alias, turn) = (answer.alias.take(), answer.turn.take());
+                let message = reply::authoritative(empty(ResponseCode::NoError), *answer);
+                let reply = Reply {
+                    turn,
+                    ..Reply::of(message, AnswerSource::Cluster)
+                };
                 match alias {
                     Some(alias) => self.follow(request, query, alias, reply).await,
-                    None => (reply, AnswerSource::Cluster),
+                    None => reply,
                 }
             }
-            ClusterAnswer::NotRead => (empty(ResponseCode::ServFail), AnswerSource::None),
+            ClusterAnswer::NotRead => Reply::of(empty(ResponseCode::ServFail), AnswerSource::None),
             ClusterAnswer::NotOurs => match self.ask_upstream(request, query).await {
                 Ok(answer) => {
-                    let reply = reply::forwarded(empty(ResponseCode::NoError), answer);
-                    (reply, AnswerSource::Upstream)
+                    let message = reply::forwarded(empty(ResponseCode::NoError), answer);
+                    Reply::of(message, AnswerSource::Upstream)
                 }
                 Err(error) => {
                     let code = match error {
                         ForwardError::NoUpstream => ResponseCode::Refused,
                         ForwardError::Limit | ForwardError::Failed => ResponseCode::ServFail,
                     };
-                    (empty(code), error.source())
+                    Reply::of(empty(code), error.source())
                 }
             },
         }
@@ -142,23 +159,25 @@ impl Handler {
         request: &Request,
         query: &Query,
         alias: Name,
-        mut reply: Message,
-    ) -> (Message, AnswerSource) {
+        mut reply: Reply,
+    ) -> Reply {
         let query = Query::query(alias, query.query_type());
-        let source = match self.ask_upstream(request, &query).await {
+        let message = &mut reply.message;
+        reply.source = match self.ask_upstream(request, &query).await {
             Ok(answer) => {
-                reply.metadata.response_code = answer.metadata.response_code;
-                reply.metadata.truncation = answer.metadata.truncation;
-                reply.add_answers(answer.answers);
+                message.metadata.response_code = answer.metadata.response_code;
+                message.metadata.truncation = answer.metadata.truncation;
+                message.add_answers(answer.answers);
+                message.add_authorities(answer.authorities);
                 AnswerSource::Upstream
             }
             Err(ForwardError::NoUpstream) => AnswerSource::Cluster,
             Err(error) => {
-                reply.metadata.response_code = ResponseCode::ServFail;
+                message.metadata.response_code = ResponseCode::ServFail;
                 error.source()
             }
         };
-        (reply, source)
+        reply
     }
 
     async fn ask_upstream(
@@ -166,34 +185,41 @@ impl Handler {
         request: &Request,
         query: &Query,
     ) -> Result<Message, ForwardError> {
-        let transport = DnsTransport::of(request.protocol());
         let client = request.src().ip();
         let flags = QueryFlags {
             dnssec_ok: request.edns.as_ref().map(|edns| edns.flags().dnssec_ok),
             authentic_data: request.metadata.authentic_data,
             checking_disabled: request.metadata.checking_disabled,
         };
-        self.forwarder.ask(query, flags, transport, client).await
+        self.forwarder
+            .ask(query, flags, transport(request), client)
+            .await
     }
 
     fn record(
         &self,
         request: &Request,
-        reply: &Message,
-        source: AnswerSource,
+        reply: &Reply,
         reply_bytes: usize,
         started: Instant,
     ) {
+        let transport = transport(request);
+        if let Some(turn) = &reply.turn
+            && transport == DnsTransport::Udp
+            && reply.message.metadata.truncation
+        {
+            self.state.truncated(turn);
+        }
         let query = request.queries.queries().first();
         self.metrics.answered(&AnsweredRequest {
             client: request.src().ip(),
-            transport: DnsTransport::of(request.protocol()),
+            transport,
             record_type: query.map(LowerQuery::query_type),
             is_dnssec: is_dnssec(request),
             request_bytes: request.as_slice().len(),
             reply_bytes,
-            code: reply.metadata.response_code,
-            source,
+            code: reply.message.metadata.response_code,
+            source: reply.source,
             took: started.elapsed(),
         });
     }

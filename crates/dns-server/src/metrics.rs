@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use cluster::api::{Phase, SyncStatus};
+use dns::DnsTransport;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 use prometheus_client::encoding::text::encode;
@@ -23,7 +24,7 @@ use prometheus_client::registry::Registry;
 use telemetry::ClientRequests;
 
 use crate::client_limit::LimitReached;
-use crate::exchange::{AnswerSource, AnsweredRequest, DnsTransport, UpstreamFailure};
+use crate::exchange::{AnswerSource, AnsweredRequest, UpstreamFailure};
 use atomic_histogram::AtomicHistogram;
 use fixed_series::FixedSeries;
 use labels::{

@@ -3,12 +3,14 @@
 use std::iter::{Empty, empty as no_records};
 use std::slice::Iter;
 
-use dns::DnsAnswer;
+use dns::{DnsAnswer, DnsTransport};
 use hickory_proto::op::{Edns, Header, Message, Metadata, ResponseCode};
 use hickory_proto::rr::{RData, Record};
 use hickory_proto::serialize::binary::{BinDecodable as _, BinDecoder, BinEncoder};
 use hickory_server::server::Request;
 use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
+
+use crate::exchange::transport;
 
 /// A reply as hickory's UDP server encodes it.
 pub(crate) type UdpReply<'a> = MessageResponse<
@@ -23,11 +25,25 @@ pub(crate) type UdpReply<'a> = MessageResponse<
 /// The longest UDP message, which passes nearly every network without fragments.
 pub(crate) const MOST_UDP_BYTES: u16 = 1_232;
 
+/// What every client takes over UDP (RFC 1035, 4.2.1).
+const LEAST_UDP_BYTES: u16 = 512;
+
 /// The longest TCP message: its length has two bytes.
 const MOST_TCP_BYTES: usize = 65_535;
 
 /// The shortest record: the root is its name, and it has no data.
 const LEAST_RECORD_BYTES: usize = 11;
+
+/// The longest reply that the client takes, in bytes.
+pub(crate) fn most_bytes(request: &Request) -> u16 {
+    match transport(request) {
+        DnsTransport::Udp => (request.edns.as_ref())
+            .map_or(LEAST_UDP_BYTES, |edns| {
+                edns.max_payload().clamp(LEAST_UDP_BYTES, MOST_UDP_BYTES)
+            }),
+        DnsTransport::Tcp => u16::MAX,
+    }
+}
 
 /// A reply without records.
 pub(crate) fn empty(request: &Request, code: ResponseCode, is_recursive: bool) -> Message {
@@ -103,7 +119,12 @@ fn fail(message: &mut Message) -> Vec<u8> {
 
 /// What the client takes in a message over UDP.
 fn most_udp_bytes(message: &Message) -> usize {
-    usize::from(message.edns.as_ref().map_or(512, Edns::max_payload))
+    usize::from(
+        message
+            .edns
+            .as_ref()
+            .map_or(LEAST_UDP_BYTES, Edns::max_payload),
+    )
 }
 
 /// The reply to a request with these questions.

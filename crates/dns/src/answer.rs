@@ -7,15 +7,12 @@ use hickory_proto::rr::rdata::{CNAME, NS, PTR, SOA, SRV, TXT};
 use hickory_proto::rr::{Name, RData, Record};
 
 use crate::cluster_name::below;
+use crate::turns::Turn;
 
 /// The seconds for which secondary servers would wait; there are none.
 const REFRESH: i32 = 7_200;
 const RETRY: i32 = 1_800;
 const EXPIRE: i32 = 86_400;
-
-/// One record more than the longest message can have: it has 65,535 bytes, and the shortest record 11. So a reply with as
-/// many is truncated.
-pub(crate) const MOST_RECORDS: usize = 65_535 / 11 + 1;
 
 /// An authoritative answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +27,8 @@ pub struct DnsAnswer {
     /// The name, outside of the domain, where the last record leads. Clients that cannot search
     /// themselves need its records, too.
     pub alias: Option<Name>,
+    /// Set if the client gets another answer in its next turn.
+    pub turn: Option<Turn>,
 }
 
 impl DnsAnswer {
@@ -40,6 +39,7 @@ impl DnsAnswer {
             soa: None,
             additionals: Vec::new(),
             alias: None,
+            turn: None,
         }
     }
 }

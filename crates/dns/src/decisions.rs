@@ -20,6 +20,9 @@ const MOST_NODES: usize = 64;
 /// Decisions are kept for this many ports of a Service, each with all endpoints.
 const MOST_PORTS: usize = 100;
 
+/// Decisions are kept with this many endpoints together, which take about 50 MB.
+const MOST_ENDPOINTS: usize = 1 << 20;
+
 /// A headless Service about which clients of a Node ask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AskedService<'a> {
@@ -63,6 +66,10 @@ impl HeadlessDecision {
         self.families.iter().map(|(_, endpoints)| endpoints)
     }
 
+    fn endpoint_count(&self) -> usize {
+        self.families().map(|family| family.all().len()).sum()
+    }
+
     fn is_current(&self, now: i64) -> bool {
         self.until.is_none_or(|until| now < until)
     }
@@ -84,6 +91,13 @@ struct ServiceDecisions {
     ports: FxHashMap<PortName, Arc<HeadlessDecision>>,
     /// All ports that there are.
     all_ports: Option<Arc<[ServicePort]>>,
+}
+
+impl ServiceDecisions {
+    fn endpoint_count(&self) -> usize {
+        let all = self.name.iter().chain(self.ports.values());
+        all.map(|decision| decision.endpoint_count()).sum()
+    }
 }
 
 /// The decisions for the clients of one Node, and what the next ones need to know of them.
@@ -122,7 +136,11 @@ impl NodeDecisions {
 
 /// The decisions of each Node.
 #[derive(Debug, Default)]
-pub(crate) struct Decisions(FxHashMap<Arc<str>, NodeDecisions>);
+pub(crate) struct Decisions {
+    nodes: FxHashMap<Arc<str>, NodeDecisions>,
+    /// The endpoints of all decisions.
+    endpoints: usize,
+}
 
 impl Decisions {
     /// The decision about the name of a Service.
@@ -133,7 +151,10 @@ impl Decisions {
             return known;
         }
         let decision = of_node.decide(asked, None);
-        of_node.service(asked.name).name = Some(Arc::clone(&decision));
+        self.make_room(&decision);
+        let kept = &mut self.of_node(asked.node).service(asked.name).name;
+        let replaced = kept.replace(Arc::clone(&decision));
+        self.count(&decision, replaced.as_deref());
         decision
     }
 
@@ -153,14 +174,31 @@ impl Decisions {
         let Some(port) = ports.find(|port| name.is(&port.name, port.protocol)) else {
             return Arc::default();
         };
-        let of_node = self.of_node(asked.node);
-        let decision = of_node.decide(asked, Some(port));
-        let kept = &mut of_node.service(asked.name).ports;
-        if kept.len() >= MOST_PORTS {
-            kept.clear();
-        }
-        kept.insert(name.clone(), Arc::clone(&decision));
+        let decision = self.of_node(asked.node).decide(asked, Some(port));
+        self.make_room(&decision);
+        let kept = &mut self.of_node(asked.node).service(asked.name).ports;
+        let cleared = if kept.len() >= MOST_PORTS {
+            std::mem::take(kept)
+        } else {
+            FxHashMap::default()
+        };
+        let replaced = kept.insert(name.clone(), Arc::clone(&decision));
+        self.count(&decision, replaced.as_deref());
+        let cleared: usize = cleared.values().map(|one| one.endpoint_count()).sum();
+        self.endpoints = self.endpoints.saturating_sub(cleared);
         decision
+    }
+
+    /// Forgets everything if there would be too many endpoints with this decision.
+    fn make_room(&mut self, decision: &HeadlessDecision) {
+        if self.endpoints + decision.endpoint_count() > MOST_ENDPOINTS {
+            *self = Self::default();
+        }
+    }
+
+    fn count(&mut self, kept: &HeadlessDecision, replaced: Option<&HeadlessDecision>) {
+        let replaced = replaced.map_or(0, HeadlessDecision::endpoint_count);
+        self.endpoints = (self.endpoints + kept.endpoint_count()).saturating_sub(replaced);
     }
 
     /// The ports of a Service, and those that only its slices have.
@@ -175,17 +213,19 @@ impl Decisions {
     }
 
     fn of_node(&mut self, node: &Arc<str>) -> &mut NodeDecisions {
-        if self.0.len() >= MOST_NODES && !self.0.contains_key(node) {
-            self.0.clear();
+        if self.nodes.len() >= MOST_NODES && !self.nodes.contains_key(node) {
+            *self = Self::default();
         }
-        self.0.entry(Arc::clone(node)).or_default()
+        self.nodes.entry(Arc::clone(node)).or_default()
     }
 
     /// Decides about a Service again when a client asks.
     pub(crate) fn forget(&mut self, snapshot: &Snapshot, service: &ObjectName) {
         let is_gone = snapshot.service(service).is_none();
-        for of_node in self.0.values_mut() {
-            of_node.services.remove(service);
+        for of_node in self.nodes.values_mut() {
+            let forgotten = of_node.services.remove(service);
+            let endpoints = forgotten.map_or(0, |service| service.endpoint_count());
+            self.endpoints = self.endpoints.saturating_sub(endpoints);
             if is_gone {
                 Arc::make_mut(&mut of_node.memory).store(service, &Resolution::default());
             }
@@ -194,9 +234,10 @@ impl Decisions {
 
     /// Decides about every Service again when a client asks.
     pub(crate) fn forget_all(&mut self) {
-        for of_node in self.0.values_mut() {
+        for of_node in self.nodes.values_mut() {
             of_node.services.clear();
         }
+        self.endpoints = 0;
     }
 }
 
@@ -242,10 +283,6 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
         }
     }
 
-    fn endpoints(decision: &HeadlessDecision) -> usize {
-        decision.families().map(|family| family.all().len()).sum()
-    }
-
     #[test]
     fn only_what_a_client_asks_for_is_decided() {
         let snapshot = cart(3);
@@ -257,17 +294,19 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
             now: 0,
         };
         let mut decisions = Decisions::default();
-        let decided = |decisions: &Decisions| decisions.0[&node].services[&name].ports.len();
-        assert_eq!(endpoints(&decisions.of_name(asked)), 2);
+        let decided = |decisions: &Decisions| decisions.nodes[&node].services[&name].ports.len();
+        assert_eq!(decisions.of_name(asked).endpoint_count(), 2);
         assert_eq!(decided(&decisions), 0);
         let first = decisions.of_port(asked, &tcp("p2"));
-        assert_eq!((endpoints(&first), decided(&decisions)), (2, 1));
+        assert_eq!((first.endpoint_count(), decided(&decisions)), (2, 1));
         let second = decisions.of_port(asked, &tcp("p2"));
         assert!(Arc::ptr_eq(&first, &second));
         let absent = decisions.of_port(asked, &tcp("p4"));
-        assert_eq!((endpoints(&absent), decided(&decisions)), (0, 1));
+        assert_eq!((absent.endpoint_count(), decided(&decisions)), (0, 1));
+        assert_eq!(decisions.endpoints, 4);
         decisions.forget(&snapshot, &name);
-        assert!(!decisions.0[&node].services.contains_key(&name));
+        assert!(!decisions.nodes[&node].services.contains_key(&name));
+        assert_eq!(decisions.endpoints, 0);
     }
 
     #[test]
@@ -283,8 +322,32 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
         let mut decisions = Decisions::default();
         for number in 1..=MOST_PORTS + 10 {
             let decision = decisions.of_port(asked, &tcp(&format!("p{number}")));
-            assert_eq!(endpoints(&decision), 2);
+            assert_eq!(decision.endpoint_count(), 2);
         }
-        assert_eq!(decisions.0[&node].services[&name].ports.len(), 10);
+        assert_eq!(decisions.nodes[&node].services[&name].ports.len(), 10);
+        assert_eq!(decisions.endpoints, 20);
+    }
+
+    #[test]
+    fn the_endpoints_of_all_decisions_are_bounded() {
+        let snapshot = cart(2);
+        let (name, nodes) = (
+            ObjectName::new("shop", "cart"),
+            ["n1", "n2"].map(Arc::<str>::from),
+        );
+        let asked = nodes.each_ref().map(|node| AskedService {
+            snapshot: &snapshot,
+            name: &name,
+            node,
+            now: 0,
+        });
+        let mut decisions = Decisions::default();
+        decisions.of_name(asked[0]);
+        decisions.endpoints = MOST_ENDPOINTS - 2;
+        decisions.of_port(asked[0], &tcp("p1"));
+        assert_eq!(decisions.endpoints, MOST_ENDPOINTS);
+        decisions.of_port(asked[1], &tcp("p1"));
+        assert!(!decisions.nodes.contains_key(&nodes[0]));
+        assert_eq!(decisions.endpoints, 2);
     }
 }

@@ -8,7 +8,6 @@ use hickory_proto::rr::{Name, Record, RecordType};
 use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
-use crate::answer::MOST_RECORDS;
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::turns::TurnKey;
@@ -24,12 +23,12 @@ impl Responder {
             return self.pointers(question);
         };
         let only = |record_type, record: Record| {
-            let is_asked = question.record_type == record_type;
+            let is_asked = question.asked.record_type == record_type;
             let records = is_asked.then_some(record);
             NameLookup::Records(records.into_iter().collect(), Vec::new())
         };
         Some(match meaning {
-            ClusterName::Apex if question.record_type == RecordType::NS => {
+            ClusterName::Apex if question.asked.record_type == RecordType::NS => {
                 self.name_servers(question)
             }
             ClusterName::Apex => only(RecordType::SOA, self.records.soa(self.serial)),
@@ -66,7 +65,7 @@ impl Responder {
         if let Some(target) = &service.external_name {
             return alias(target);
         }
-        match family_of(question.record_type) {
+        match family_of(question.asked.record_type) {
             Some(family) if service.is_headless() => {
                 let asked = question.about(name);
                 let decision = self.decisions.of_name(asked);
@@ -76,13 +75,15 @@ impl Responder {
                     .into_iter()
                     .flat_map(|weighted| weighted.of_turn(turn));
                 let addresses = endpoints.map(|endpoint| endpoint.address);
-                NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
+                NameLookup::Records(self.addresses_of(question, addresses), Vec::new())
             }
             Some(family) => {
                 let addresses = cluster_ips(service, family);
-                NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
+                NameLookup::Records(self.addresses_of(question, addresses), Vec::new())
             }
-            None if question.record_type == RecordType::SRV => self.ports(question, service, None),
+            None if question.asked.record_type == RecordType::SRV => {
+                self.ports(question, service, None)
+            }
             None => NameLookup::NO_RECORDS,
         }
     }
@@ -112,10 +113,10 @@ impl Responder {
         if found.is_empty() {
             return NameLookup::NoSuchName;
         }
-        let family = family_of(question.record_type);
+        let family = family_of(question.asked.record_type);
         let of_family = found.into_iter();
         let of_family = of_family.filter(|address| Some(Family::of(*address)) == family);
-        NameLookup::Records(self.addresses_of(&question.name, of_family), Vec::new())
+        NameLookup::Records(self.addresses_of(question, of_family), Vec::new())
     }
 
     /// The names of an address: that of the Service at a cluster IP, those of endpoints otherwise.
@@ -136,26 +137,27 @@ impl Responder {
                     let hosts = hosts.into_iter();
                     hosts.filter_map(move |host| endpoint_name(&host, &service.name, domain))
                 })
-                .take(MOST_RECORDS)
+                .take(question.asked.most_records())
                 .collect(),
         };
         if names.is_empty() {
             return None;
         }
         let names = names.into_iter();
-        let names = names.filter(|_| question.record_type == RecordType::PTR);
+        let names = names.filter(|_| question.asked.record_type == RecordType::PTR);
         let records = names.map(|name| self.records.pointer(&question.name, name));
         Some(NameLookup::Records(records.collect(), Vec::new()))
     }
 
+    /// Records of the addresses, as many as the reply can have.
     pub(crate) fn addresses_of(
         &self,
-        name: &Name,
+        question: &ClientQuestion<'_>,
         addresses: impl IntoIterator<Item = IpAddr>,
     ) -> Vec<Record> {
-        let addresses = addresses.into_iter().take(MOST_RECORDS);
+        let addresses = addresses.into_iter().take(question.asked.most_records());
         addresses
-            .map(|address| self.records.address(name, address))
+            .map(|address| self.records.address(&question.name, address))
             .collect()
     }
 
@@ -165,12 +167,13 @@ impl Responder {
         service: &ObjectName,
         port: &Arc<str>,
     ) -> u64 {
-        self.turns.next(TurnKey {
-            client: question.client,
+        let key = TurnKey {
+            client: question.asked.client,
             service: service.clone(),
-            record_type: question.record_type,
+            record_type: question.asked.record_type,
             port: Arc::clone(port),
-        })
+        };
+        self.turns.next(key, question.asked.transport)
     }
 }
 

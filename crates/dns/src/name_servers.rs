@@ -25,13 +25,13 @@ impl Responder {
 
     /// The addresses of all name servers.
     pub(crate) fn name_server_addresses(&self, question: &ClientQuestion<'_>) -> NameLookup {
-        let family = family_of(question.record_type);
+        let family = family_of(question.asked.record_type);
         let servers = self.own_names(question.snapshot).into_iter();
         let addresses: BTreeSet<IpAddr> = servers
             .map(|(_, address)| address)
             .filter(|address| Some(Family::of(*address)) == family)
             .collect();
-        NameLookup::Records(self.addresses_of(&question.name, addresses), Vec::new())
+        NameLookup::Records(self.addresses_of(question, addresses), Vec::new())
     }
 
     /// The names in Services that have this server as an endpoint, with their addresses. Without such a Service it is

@@ -8,7 +8,6 @@ use hickory_proto::rr::RecordType;
 use rustc_hash::FxHashMap;
 use topology_core::model::{EndpointSlice, ObjectName, Service, SlicePort};
 
-use crate::answer::MOST_RECORDS;
 use crate::cluster_name::{dashed, endpoint_name, service_name};
 use crate::find::{existing, has_port, is_published};
 use crate::port_name::PortName;
@@ -37,7 +36,7 @@ impl Responder {
         let is_asked = |name: &str, protocol| port.is(name, protocol);
         if !has_port(question.snapshot, service, is_asked) {
             NameLookup::NoSuchName
-        } else if question.record_type == RecordType::SRV {
+        } else if question.asked.record_type == RecordType::SRV {
             self.ports(question, service, Some(port))
         } else {
             NameLookup::NO_RECORDS
@@ -57,14 +56,16 @@ impl Responder {
         let Some(target) = service_name(&service.name, &self.records.domain) else {
             return NameLookup::NO_RECORDS;
         };
-        let additionals = self.addresses_of(&target, service.cluster_ips());
+        let addresses = service.cluster_ips();
+        let additionals = addresses.map(|address| self.records.address(&target, address));
+        let additionals = additionals.collect();
         let ports = service.ports.iter();
         let ports = ports.filter(|port| asked.is_none_or(|one| one.is(&port.name, port.protocol)));
         // Ports of several protocols may have one number.
         let numbers: BTreeSet<u16> = ports.map(|port| port.port.get()).collect();
         let records = numbers
             .into_iter()
-            .take(MOST_RECORDS)
+            .take(question.asked.most_records())
             .map(|number| self.records.port(&question.name, 1, number, target.clone()));
         NameLookup::Records(records.collect(), additionals)
     }
@@ -99,7 +100,7 @@ impl Responder {
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
         let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
         // Ports that are the same in several slices count, too: slices of a tenant may have many.
-        for (endpoint, host, port) in named.take(MOST_RECORDS) {
+        for (endpoint, host, port) in named.take(question.asked.most_records()) {
             let Some(target) = endpoint_name(&host, &service.name, &self.records.domain) else {
                 continue;
             };

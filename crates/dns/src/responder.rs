@@ -12,12 +12,13 @@ use topology_core::snapshot::Snapshot;
 use crate::answer::{DnsAnswer, RecordBuilder};
 use crate::client_place::ClientPlace;
 use crate::decisions::{AskedService, Decisions};
-use crate::turns::Turns;
+use crate::question::DnsQuestion;
+use crate::turns::{Turn, Turns};
 
 /// The most aliases that one answer follows: Services of type `ExternalName` may name each other.
 const MOST_ALIASES: usize = 8;
 
-/// The turns of this many clients and names are counted at a time.
+/// The turns of this many clients, names, types and ports are counted at a time.
 const MOST_TURNS: usize = 100_000;
 
 /// The settings of a [`Responder`].
@@ -50,11 +51,11 @@ pub struct Responder {
 #[derive(Debug, Clone)]
 pub(crate) struct ClientQuestion<'s> {
     pub(crate) snapshot: &'s Snapshot,
+    pub(crate) asked: DnsQuestion<'s>,
+    /// The name that was asked for, or the one to which its aliases lead.
     pub(crate) name: Name,
-    pub(crate) record_type: RecordType,
-    pub(crate) client: IpAddr,
+    /// The client's Node.
     pub(crate) node: Arc<str>,
-    pub(crate) now: i64,
 }
 
 impl ClientQuestion<'_> {
@@ -64,7 +65,7 @@ impl ClientQuestion<'_> {
             snapshot: self.snapshot,
             name,
             node: &self.node,
-            now: self.now,
+            now: self.asked.now,
         }
     }
 }
@@ -126,23 +127,13 @@ impl Responder {
         }
     }
 
-    /// The answer to a question of a client at the time `now`, in milliseconds since 1970; `None`
-    /// if the name is neither in the domain nor of an address of the cluster.
-    pub fn answer(
-        &mut self,
-        snapshot: &Snapshot,
-        name: &Name,
-        record_type: RecordType,
-        client: IpAddr,
-        now: i64,
-    ) -> Option<DnsAnswer> {
+    /// The answer to a question; `None` if the name is neither in the domain nor of an address of the cluster.
+    pub fn answer(&mut self, snapshot: &Snapshot, asked: DnsQuestion<'_>) -> Option<DnsAnswer> {
         let mut question = ClientQuestion {
             snapshot,
-            name: name.clone(),
-            record_type,
-            client,
-            node: self.node_of(snapshot, client),
-            now,
+            asked,
+            name: asked.name.clone(),
+            node: self.node_of(snapshot, asked.client),
         };
         let mut answer = DnsAnswer::of(Vec::new());
         for _ in 0..MOST_ALIASES {
@@ -163,7 +154,7 @@ impl Responder {
             let alias = self.records.alias(&question.name, target.clone());
             answer.records.push(alias);
             let is_circle = answer.records.iter().any(|record| record.name == target);
-            if record_type == RecordType::CNAME || is_circle {
+            if asked.record_type == RecordType::CNAME || is_circle {
                 break;
             }
             if !self.records.domain.zone_of(&target) {
@@ -172,7 +163,13 @@ impl Responder {
             }
             question.name = target;
         }
+        answer.turn = self.turns.take_last();
         Some(answer)
+    }
+
+    /// The reply with this turn over UDP was truncated. The client asks again over TCP, and then gets the same turn.
+    pub fn truncated(&mut self, turn: &Turn) {
+        self.turns.repeat(turn);
     }
 
     fn soa_if(&self, is_negative: bool) -> Option<Record> {

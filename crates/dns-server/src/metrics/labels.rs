@@ -2,12 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use dns::DnsTransport;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 use prometheus_client::encoding::EncodeLabelSet;
 
 use crate::client_limit::LimitReached;
-use crate::exchange::{AnswerSource, DnsTransport, UpstreamFailure};
+use crate::exchange::{AnswerSource, UpstreamFailure};
 
 /// The value for all that is not in a list.
 const OTHER: &str = "other";

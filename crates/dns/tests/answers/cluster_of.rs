@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use cluster::ServiceSelection;
 use cluster::source::{Options, read_text};
-use dns::{ClientPlace, DnsAnswer, Responder, ResponderOptions};
+use dns::{ClientPlace, DnsAnswer, DnsQuestion, DnsTransport, Responder, ResponderOptions};
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use topology_core::address_index::AddressIndex;
@@ -125,14 +125,15 @@ impl Dns {
         question: &str,
         record_type: RecordType,
     ) -> Option<DnsAnswer> {
-        let client = client.parse().unwrap();
-        let answer = self.responder.answer(
-            &self.snapshot,
-            &name(question),
+        let question = DnsQuestion {
+            name: &name(question),
             record_type,
-            client,
-            self.now,
-        )?;
+            client: client.parse().unwrap(),
+            transport: DnsTransport::Udp,
+            most_bytes: u16::MAX,
+            now: self.now,
+        };
+        let answer = self.responder.answer(&self.snapshot, question)?;
         assert!(answer.soa.is_some() || !answer.records.is_empty());
         Some(answer)
     }
