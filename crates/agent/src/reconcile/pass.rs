@@ -286,6 +286,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut computing = Instant::now();
         for (key, target) in self.in_order(desired) {
             if target.is_some() && !(self.may_touch(&key) && self.is_protected(&key)) {
+                // It failed; an overdue check of its drains would come before each retry.
+                self.agenda.visit(&Item::Server(key), None);
                 continue;
             }
             if target.is_none() && self.is_void(&key) {

@@ -21,6 +21,7 @@ mod node_settings;
 mod pulse;
 mod questions;
 mod real_cases;
+mod retries;
 mod schedulers;
 mod script;
 mod starting;
