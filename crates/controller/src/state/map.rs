@@ -1,6 +1,7 @@
 //! Plans the `TopologyMap` shards: the Nodes of each shard, and their data.
 //!
-//! A Node stays in its shard, so that a new or deleted Node changes one shard only.
+//! A Node stays in its shard, so that a new or deleted Node changes one shard only. A shard is known by its name. The
+//! controller ignores a `TopologyMap` with another name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use crd::{
     MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MAX_NODE_POD_CIDRS, MapNode, MapSpec, NODES_PER_SHARD,
     map_node_fault,
 };
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use topology_core::model::ObjectName;
 
 use super::collection::Collection;
@@ -17,6 +18,9 @@ use super::observed::Observed;
 use super::value::{list, text};
 use super::whole_object::write_whole;
 use super::write::Write;
+
+/// The highest number that the API server accepts in `spec.shard`.
+const LAST_SHARD: usize = 9_999;
 
 #[derive(Debug, Default)]
 pub(super) struct MapPlan {
@@ -28,20 +32,27 @@ pub(super) struct MapPlan {
 /// Plans the shards with the labels `keys`.
 pub(super) fn plan(state: &Observed, keys: &[String]) -> MapPlan {
     let mut plan = MapPlan::default();
-    for (number, nodes) in shards(state).iter().enumerate() {
-        let write = write(state, number, keys, nodes, &mut plan.left_out);
+    for (number, nodes) in &shards(state) {
+        let write = write(state, *number, keys, nodes, &mut plan.left_out);
         plan.writes.extend(write);
     }
     plan
 }
 
-/// Assigns the Nodes to shards.
-fn shards(state: &Observed) -> Vec<BTreeSet<&str>> {
-    let mut shards: Vec<BTreeSet<&str>> = Vec::new();
+/// The shards that exist, by number. Numbers may be missing.
+pub(super) fn existing(state: &Observed) -> BTreeMap<usize, &Value> {
+    let maps = state.of(Collection::Maps);
+    maps.filter_map(|(name, map)| Some((number(name)?, map)))
+        .collect()
+}
+
+/// Assigns the Nodes to the shards that exist, and to new ones. A missing number is used again only for Nodes without a
+/// shard.
+fn shards(state: &Observed) -> BTreeMap<usize, BTreeSet<&str>> {
+    let mut shards: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
     let mut placed = BTreeSet::new();
-    for number in 0..state.of(Collection::Maps).count() {
-        let object = state.objects.get(&(Collection::Maps, name(number)));
-        let nodes = object.and_then(|object| object.pointer("/spec/nodes")?.as_object());
+    for (number, map) in existing(state) {
+        let nodes = map.pointer("/spec/nodes").and_then(Value::as_object);
         let mut shard = BTreeSet::new();
         for node in nodes.into_iter().flat_map(Map::keys) {
             if shard.len() < NODES_PER_SHARD
@@ -51,26 +62,29 @@ fn shards(state: &Observed) -> Vec<BTreeSet<&str>> {
                 shard.insert(&**node);
             }
         }
-        shards.push(shard);
+        shards.insert(number, shard);
     }
     let mut at = 0;
     for node in state.nodes.keys().filter(|node| !placed.contains(&***node)) {
         while shards
-            .get(at)
+            .get(&at)
             .is_some_and(|shard| shard.len() >= NODES_PER_SHARD)
         {
             at += 1;
         }
-        match shards.get_mut(at) {
-            Some(shard) => drop(shard.insert(node)),
-            None => shards.push(BTreeSet::from([&**node])),
-        }
+        shards.entry(at).or_default().insert(node);
     }
     shards
 }
 
 fn name(number: usize) -> ObjectName {
     ObjectName::new("", format!("shard-{number}"))
+}
+
+/// The number of a shard; `None` for another name, such as `shard-01`.
+fn number(of: &ObjectName) -> Option<usize> {
+    let number = of.name.strip_prefix("shard-")?.parse().ok()?;
+    (number <= LAST_SHARD && name(number) == *of).then_some(number)
 }
 
 fn write(
@@ -100,6 +114,9 @@ fn write(
             Some(fault) => drop(left_out.insert((*node).to_owned(), fault)),
             None => drop(entries.insert((*node).to_owned(), entry)),
         }
+    }
+    if before.is_none() && entries.is_empty() {
+        return None;
     }
     let spec = json!(MapSpec {
         shard: number,

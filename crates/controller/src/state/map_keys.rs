@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crd::{MAX_KEYS, REQUIRED_KEYS};
+use serde_json::Value;
 
 use super::collection::Collection;
+use super::map;
 use super::observed::Observed;
 use super::validate::ValidatedDrain;
-use super::value::{list, text};
+use super::value::list;
 
 /// The pause after a change of tenants' labels, for each shard, in milliseconds.
 pub(super) const PAUSE: i64 = 10_000;
@@ -90,16 +92,16 @@ impl MapKeys {
 
 /// The pause after a change of tenants' labels, which writes every shard.
 fn pause(state: &Observed) -> i64 {
-    let shards = state.of(Collection::Maps).count().max(1);
+    let shards = map::existing(state).len().max(1);
     PAUSE.saturating_mul(i64::try_from(shards).unwrap_or(i64::MAX))
 }
 
 impl KeyChoice {
     /// The choice of an earlier leader, whose labels all count as those of tenants.
     fn of_maps(state: &Observed) -> Self {
-        let maps = state.of(Collection::Maps);
-        let keys = maps.flat_map(|(_, map)| list(map, "/spec/keys"));
-        let special = keys.map(|key| text(key, "")).filter(|key| is_special(key));
+        let shards = map::existing(state);
+        let keys = shards.values().flat_map(|map| list(map, "/spec/keys"));
+        let special = keys.filter_map(Value::as_str).filter(|key| is_special(key));
         Self {
             administrators: BTreeSet::new(),
             tenants: special.map(|key| (key.to_owned(), None)).collect(),

@@ -2,6 +2,7 @@
 
 mod map_keys;
 mod round_trip;
+mod shards;
 
 use proptest::prelude::*;
 use serde_json::json;
