@@ -7,11 +7,13 @@ use dataplane::host::{Host, NodeNeeds, Prepared, unrecorded_text};
 use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError};
 use dataplane::ownership::SettingChange;
 use dataplane::sysctl::ConntrackTimeouts;
+use topology_core::mirror::ObservedRealServer;
 use topology_core::model::Family;
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::{RealServer, VirtualServer};
 
-use super::applied_settings::AppliedSettings;
+use super::pass::DesiredKeys;
 use super::reconciler::Reconciler;
 use crate::agent_config::{Estimation, StrictArp};
 use crate::node_warning::Topic;
@@ -31,20 +33,44 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.set_node_settings().await
     }
 
-    /// Sets what differs before the first virtual server with a hashing scheduler, and before there are many servers.
+    /// Sets what differs before the first virtual server with a hashing scheduler.
     pub(super) async fn prepare_for(&mut self, steps: &[Step]) {
-        let AppliedSettings {
-            hashes,
-            has_many_servers,
-            ..
-        } = self.settings;
-        let servers = self.counts.servers() + steps.len() as u64;
+        let hashed = self.settings.hashes;
         self.settings.hashes |= steps.iter().any(sets_hashing_scheduler);
-        self.settings.has_many_servers |= servers >= MANY_SERVERS;
-        let needed = (self.settings.hashes, self.settings.has_many_servers);
-        if needed != (hashes, has_many_servers) {
+        if self.settings.hashes != hashed {
             self.set_node_settings().await;
         }
+    }
+
+    /// Sets what differs before a pass makes many servers of few. Call it before the first step of the pass: the steps
+    /// are sent in chunks, and none of them is large.
+    pub(super) async fn prepare_for_growth(&mut self, desired: &DesiredKeys) {
+        let had_many = self.settings.has_many_servers;
+        let desired = desired.values().flatten();
+        let added: u64 = desired.map(|target| self.additions(&target.server)).sum();
+        self.settings.has_many_servers |= self.counts.servers() + added >= MANY_SERVERS;
+        if self.settings.has_many_servers != had_many {
+            self.set_node_settings().await;
+        }
+    }
+
+    /// The number of virtual and real servers that are desired and not in the kernel.
+    fn additions(&self, desired: &VirtualServer) -> u64 {
+        let reals = &desired.real_servers;
+        let added = match self.mirror.get(&desired.key) {
+            None => 1 + reals.len(),
+            Some(held) if self.mirror.is_ours(&desired.key) => {
+                let held = &held.real_servers;
+                let at = |real: &ObservedRealServer| (real.address, real.port);
+                let is_new = |real: &&RealServer| {
+                    held.binary_search_by_key(&(real.address, real.port), at)
+                        .is_err()
+                };
+                reals.iter().filter(is_new).count()
+            }
+            Some(_) => 0,
+        };
+        added as u64
     }
 
     async fn set_node_settings(&mut self) -> u64 {

@@ -194,6 +194,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let keys: Vec<_> = desired.keys().copied().collect();
         let before = KernelTotals::of(&self.mirror, &keys);
         self.read_again(&mut desired).await;
+        self.prepare_for_growth(&desired).await;
         self.write_marks();
         let host_change = self.host_change(work.host);
         done.host_writes += self.apply_before_servers(&host_change).await;

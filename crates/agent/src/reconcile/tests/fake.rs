@@ -602,6 +602,10 @@ impl Host for Shared {
         if needs.hashes && !before.is_some_and(|needs| needs.hashes) {
             world.journal.push("sloppy_tcp".to_owned());
         }
+        let is_off = |needs: NodeNeeds| needs.estimation == Some(false);
+        if is_off(needs) && !before.is_some_and(is_off) {
+            world.journal.push("estimation off".to_owned());
+        }
         Prepared::default()
     }
 

@@ -101,3 +101,33 @@ async fn pain_17_estimation_ends_before_there_are_many_servers_or_as_configured(
         assert_eq!(agent.world().needs.unwrap().estimation, Some(expected));
     }
 }
+
+/// Each chunk of steps is much smaller than the table that the pass loads.
+#[tokio::test(start_paused = true)]
+async fn pain_17_estimation_ends_before_a_load_of_many_small_services_begins() {
+    let endpoints: Vec<String> = (1..=10).map(|pod| format!("10.245.0.{pod}@n2")).collect();
+    let endpoints: Vec<&str> = endpoints.iter().map(String::as_str).collect();
+    let services = |count: usize| -> Vec<_> {
+        let both = (0..count).flat_map(|nth| {
+            let (name, ip) = (
+                format!("s{nth}"),
+                format!("10.96.{}.{}", nth / 250, nth % 250),
+            );
+            [service(&name, &ip, TCP), slice(&name, TCP, &endpoints)]
+        });
+        both.collect()
+    };
+    let steps_before = |agent: &Loop| {
+        let journal = agent.journal();
+        let at = journal.iter().position(|line| line == "estimation off")?;
+        let before = journal.iter().take(at);
+        Some(before.filter(|line| line.starts_with("ipvsadm")).count())
+    };
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(services(910)).await;
+    assert_eq!(steps_before(&agent), Some(0));
+    let mut few = Loop::over(&Shared::default());
+    few.start(services(900)).await;
+    few.apply(services(900)).await;
+    assert_eq!(steps_before(&few), None, "9,900 servers are not many");
+}
