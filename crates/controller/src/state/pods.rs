@@ -29,8 +29,7 @@ use address_claims::AddressClaims;
 pub use address_conflict::AddressConflict;
 use planned::Planned;
 use pod::PodInfo;
-use queue::NameQueue;
-use written::WrittenObject;
+use written::{WrittenObject, WrittenObjects};
 
 /// The limit of writes of each kind in one plan.
 const MOST_WRITES: usize = 100;
@@ -42,11 +41,8 @@ pub(super) struct PodLocations {
     claims: AddressClaims,
     /// Whether the order of the claims counts: not after a start, and not after another replica may have decided.
     is_settled: bool,
-    maps: BTreeMap<ObjectName, WrittenObject>,
-    locators: BTreeMap<ObjectName, WrittenObject>,
-    /// The names of PodMaps that may differ from the desired ones.
-    changed_maps: NameQueue,
-    changed_locators: NameQueue,
+    maps: WrittenObjects,
+    locators: WrittenObjects,
     /// The labels in the locators.
     keys: Vec<String>,
 }
@@ -56,50 +52,34 @@ impl PodLocations {
     pub(super) fn apply(&mut self, collection: Collection, object: &Value) {
         let name = value::name(object);
         match self.written_mut(collection) {
-            Some((written, changed)) => {
-                written.insert(name.clone(), WrittenObject::of(object));
-                changed.push(name);
-            }
+            Some(written) => written.apply(name, object),
             None => self.set(name, PodInfo::of(object)),
         }
     }
 
     pub(super) fn delete(&mut self, collection: Collection, name: &ObjectName) {
         match self.written_mut(collection) {
-            Some((written, changed)) => {
-                written.remove(name);
-                changed.push(name.clone());
-            }
+            Some(written) => written.delete(name),
             None => self.set(name.clone(), None),
         }
     }
 
     pub(super) fn names(&self, collection: Collection) -> BTreeSet<ObjectName> {
-        match self.written(collection) {
-            Some(written) => written.keys().cloned().collect(),
-            None => self.pods.keys().cloned().collect(),
+        if collection == Collection::PodMaps {
+            self.maps.names()
+        } else if collection == Collection::PodLocators {
+            self.locators.names()
+        } else {
+            self.pods.keys().cloned().collect()
         }
     }
 
     /// The objects of a collection that the controller writes; `None` for Pods.
-    fn written(&self, collection: Collection) -> Option<&BTreeMap<ObjectName, WrittenObject>> {
+    fn written_mut(&mut self, collection: Collection) -> Option<&mut WrittenObjects> {
         if collection == Collection::PodMaps {
-            Some(&self.maps)
+            Some(&mut self.maps)
         } else if collection == Collection::PodLocators {
-            Some(&self.locators)
-        } else {
-            None
-        }
-    }
-
-    fn written_mut(
-        &mut self,
-        collection: Collection,
-    ) -> Option<(&mut BTreeMap<ObjectName, WrittenObject>, &mut NameQueue)> {
-        if collection == Collection::PodMaps {
-            Some((&mut self.maps, &mut self.changed_maps))
-        } else if collection == Collection::PodLocators {
-            Some((&mut self.locators, &mut self.changed_locators))
+            Some(&mut self.locators)
         } else {
             None
         }
@@ -107,9 +87,9 @@ impl PodLocations {
 
     /// Records that the labels of a Node changed, or that it was added or deleted.
     pub(super) fn node_changed(&mut self, node: &str) {
-        self.changed_maps.push(map_name(node));
+        self.maps.changed.push(map_name(node));
         for pod in self.of_node.get(node).into_iter().flatten() {
-            self.changed_locators.push(pod.clone());
+            self.locators.changed.push(pod.clone());
         }
     }
 
@@ -126,7 +106,7 @@ impl PodLocations {
         };
         if let Some(old) = &old {
             remove_from(&mut self.of_node, &old.node, &name);
-            self.changed_maps.push(map_name(&old.node));
+            self.maps.changed.push(map_name(&old.node));
             for address in &old.addresses {
                 if !kept.contains(address) {
                     self.claims.remove(*address, &name);
@@ -136,7 +116,7 @@ impl PodLocations {
         if let Some(new) = &pod {
             let of_node = self.of_node.entry(new.node.clone()).or_default();
             of_node.insert(name.clone());
-            self.changed_maps.push(map_name(&new.node));
+            self.maps.changed.push(map_name(&new.node));
             for address in &new.addresses {
                 self.claims.add(*address, &name);
             }
@@ -144,7 +124,7 @@ impl PodLocations {
         for address in old.iter().chain(&pod).flat_map(|pod| &pod.addresses) {
             self.address_changed(*address);
         }
-        self.changed_locators.push(name.clone());
+        self.locators.changed.push(name.clone());
         if let Some(pod) = pod {
             self.pods.insert(name, pod);
         }
@@ -154,9 +134,9 @@ impl PodLocations {
     fn address_changed(&mut self, address: IpAddr) {
         for name in self.claims.at(address) {
             if let Some(pod) = self.pods.get(name) {
-                self.changed_maps.push(map_name(&pod.node));
+                self.maps.changed.push(map_name(&pod.node));
             }
-            self.changed_locators.push(name.clone());
+            self.locators.changed.push(name.clone());
         }
     }
 
@@ -167,18 +147,31 @@ impl PodLocations {
         must_wait: impl Fn(Collection, &ObjectName) -> bool,
     ) -> Vec<Write> {
         self.settle();
-        let mut queue = std::mem::take(&mut self.changed_maps);
-        let mut writes = queue.take_writes(MOST_WRITES, |name| {
-            let write = || self.map_write(observed, name);
+        let mut writes = self.plan_changed(Collection::PodMaps, |pods, name| {
+            let write = || pods.map_write(observed, name);
             Planned::of(must_wait(Collection::PodMaps, name), write)
         });
-        self.changed_maps = queue;
-        let mut queue = std::mem::take(&mut self.changed_locators);
-        writes.extend(queue.take_writes(MOST_WRITES, |name| {
-            let write = || self.locator_write(observed, name);
+        writes.extend(self.plan_changed(Collection::PodLocators, |pods, name| {
+            let write = || pods.locator_write(observed, name);
             Planned::of(must_wait(Collection::PodLocators, name), write)
         }));
-        self.changed_locators = queue;
+        writes
+    }
+
+    /// Plans the objects of a collection that may differ from the desired ones.
+    fn plan_changed(
+        &mut self,
+        collection: Collection,
+        plan: impl Fn(&Self, &ObjectName) -> Planned,
+    ) -> Vec<Write> {
+        let Some(written) = self.written_mut(collection) else {
+            return Vec::new();
+        };
+        let mut changed = std::mem::take(&mut written.changed);
+        let writes = changed.take_writes(MOST_WRITES, |name| plan(self, name));
+        if let Some(written) = self.written_mut(collection) {
+            written.changed = changed;
+        }
         writes
     }
 
@@ -214,7 +207,7 @@ impl PodLocations {
         if self.keys != keys {
             self.keys = keys;
             for name in self.pods.keys() {
-                self.changed_locators.push(name.clone());
+                self.locators.changed.push(name.clone());
             }
         }
     }

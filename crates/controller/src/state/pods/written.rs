@@ -1,11 +1,42 @@
-//! What the API server has of an object that only the controller writes.
+//! What the API server has of the objects that only the controller writes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
 use serde_json::Value;
+use topology_core::model::ObjectName;
 
+use super::queue::NameQueue;
 use crate::state::value::text;
+
+/// The objects of one kind.
+#[derive(Debug, Default)]
+pub(super) struct WrittenObjects {
+    objects: BTreeMap<ObjectName, WrittenObject>,
+    /// The names of objects that may differ from the desired ones.
+    pub(super) changed: NameQueue,
+}
+
+impl WrittenObjects {
+    pub(super) fn apply(&mut self, name: ObjectName, object: &Value) {
+        self.objects.insert(name.clone(), WrittenObject::of(object));
+        self.changed.push(name);
+    }
+
+    pub(super) fn delete(&mut self, name: &ObjectName) {
+        self.objects.remove(name);
+        self.changed.push(name.clone());
+    }
+
+    pub(super) fn get(&self, name: &ObjectName) -> Option<&WrittenObject> {
+        self.objects.get(name)
+    }
+
+    pub(super) fn names(&self) -> BTreeSet<ObjectName> {
+        self.objects.keys().cloned().collect()
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct WrittenObject {
@@ -17,7 +48,7 @@ pub(super) struct WrittenObject {
 }
 
 impl WrittenObject {
-    pub(super) fn of(object: &Value) -> Self {
+    fn of(object: &Value) -> Self {
         Self {
             resource_version: text(object, "/metadata/resourceVersion").to_owned(),
             fingerprint: fingerprint(object),
