@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
-use crate::state::{Collection, Write};
+use crate::state::{Collection, Wait, Write};
 
 pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
 const MAP: u32 = 15;
@@ -172,10 +172,13 @@ impl Budget {
         next.map(|(owner, ..)| owner.clone())
     }
 
-    /// Whether an object without a transition must wait, because it was written recently.
-    pub fn must_wait(&self, now: Duration, collection: Collection, name: &ObjectName) -> bool {
-        let held = self.not_before.get(&(collection, name.clone()));
-        held.is_some_and(|(until, _)| *until > now)
+    /// Whether an object must wait, because it was written recently.
+    pub fn must_wait(&self, now: Duration, collection: Collection, name: &ObjectName) -> Wait {
+        match self.not_before.get(&(collection, name.clone())) {
+            Some((until, failed)) if *until > now && *failed => Wait::AfterFailure,
+            Some((until, _)) if *until > now => Wait::ForChanges,
+            _ => Wait::No,
+        }
     }
 
     /// Lets an object wait as after a failed write.
@@ -329,8 +332,8 @@ mod tests {
         let waits = |after: u64, write: &Write| {
             budget.must_wait(Duration::from_secs(after), write.collection, &write.name)
         };
-        assert!(waits(1, &held));
-        assert!(!waits(RETRY.as_secs(), &held));
-        assert!(!waits(1, &write(2, true)));
+        assert_eq!(waits(1, &held), Wait::AfterFailure);
+        assert_eq!(waits(RETRY.as_secs(), &held), Wait::No);
+        assert_eq!(waits(1, &write(2, true)), Wait::No);
     }
 }

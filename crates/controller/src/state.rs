@@ -45,7 +45,7 @@ use observed::Observed;
 pub use pods::AddressConflict;
 use pods::PodLocations;
 use value::put;
-pub use write::{MANAGER, Write, WriteKind};
+pub use write::{MANAGER, Wait, Write, WriteKind};
 
 pub fn name_of(object: &Value) -> ObjectName {
     value::name(object)
@@ -341,7 +341,7 @@ impl State {
 
     /// Returns writes of PodMaps and PodLocators, except those that must wait. Call it after [`State::plan`], which
     /// reads the policies: locators have the labels that they use.
-    pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &ObjectName) -> bool) -> Vec<Write> {
+    pub fn plan_pods(&mut self, must_wait: impl Fn(Collection, &ObjectName) -> Wait) -> Vec<Write> {
         self.pods.plan(&self.observed, must_wait)
     }
 

@@ -24,7 +24,7 @@ use super::collection::Collection;
 use super::observed::Observed;
 use super::value;
 use super::whole_object::write_whole;
-use super::write::{Write, WriteKind};
+use super::write::{Wait, Write, WriteKind};
 use address_claims::AddressClaims;
 pub use address_conflict::AddressConflict;
 use planned::Planned;
@@ -140,20 +140,25 @@ impl PodLocations {
         }
     }
 
-    /// Returns writes of objects that are not as desired, except those that must wait.
+    /// Returns writes of objects that are not as desired, except those that must wait. A PodMap does not wait for further
+    /// changes if it has an address of a Pod on another Node: clients would find the wrong Node.
     pub(super) fn plan(
         &mut self,
         observed: &Observed,
-        must_wait: impl Fn(Collection, &ObjectName) -> bool,
+        must_wait: impl Fn(Collection, &ObjectName) -> Wait,
     ) -> Vec<Write> {
         self.settle();
         let mut writes = self.plan_changed(Collection::PodMaps, |pods, name| {
-            let write = || pods.map_write(observed, name);
-            Planned::of(must_wait(Collection::PodMaps, name), write)
+            let waits = match must_wait(Collection::PodMaps, name) {
+                Wait::No => false,
+                Wait::ForChanges => !pods.has_address_of_another_node(name),
+                Wait::AfterFailure => true,
+            };
+            Planned::of(waits, || pods.map_write(observed, name))
         });
         writes.extend(self.plan_changed(Collection::PodLocators, |pods, name| {
-            let write = || pods.locator_write(observed, name);
-            Planned::of(must_wait(Collection::PodLocators, name), write)
+            let waits = must_wait(Collection::PodLocators, name) != Wait::No;
+            Planned::of(waits, || pods.locator_write(observed, name))
         }));
         writes
     }
@@ -210,6 +215,17 @@ impl PodLocations {
                 self.locators.changed.push(name.clone());
             }
         }
+    }
+
+    /// Whether the written PodMap has an address that a Pod on another Node has now.
+    fn has_address_of_another_node(&self, map: &ObjectName) -> bool {
+        let written = self.maps.get(map);
+        let mut addresses = written.into_iter().flat_map(WrittenObject::addresses);
+        addresses.any(|address| {
+            let holder = self.holder(self.claims.at(address));
+            let pod = holder.and_then(|holder| self.pods.get(holder));
+            pod.is_some_and(|pod| *pod.node != *map.name)
+        })
     }
 
     fn map_write(&self, observed: &Observed, name: &ObjectName) -> Option<Write> {

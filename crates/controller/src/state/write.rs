@@ -19,6 +19,16 @@ pub struct Write {
     pub is_transition: bool,
 }
 
+/// Whether an object must wait for its next write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    No,
+    /// It was written recently; further changes are gathered.
+    ForChanges,
+    /// Its last write failed.
+    AfterFailure,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     Create,

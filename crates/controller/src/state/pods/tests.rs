@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use topology_core::model::ObjectName;
 
-use crate::state::{Collection, State, Write, WriteKind};
+use crate::state::{Collection, State, Wait, Write, WriteKind};
 
 const NOW: i64 = 1_795_291_200_000;
 
@@ -48,7 +48,7 @@ impl Server {
         state.plan(NOW);
         let mut all = Vec::new();
         loop {
-            let writes = state.plan_pods(|_, _| false);
+            let writes = state.plan_pods(|_, _| Wait::No);
             if writes.is_empty() {
                 return all;
             }
@@ -201,7 +201,7 @@ fn a_pod_that_dies_between_two_writes_leaves_nothing() {
     let (mut state, mut server) = (two_nodes(), Server::default());
     state.apply(Collection::Pods, pod("cart-0", "n1", &["10.244.1.7"], 1));
     state.plan(NOW);
-    let writes = state.plan_pods(|_, _| false);
+    let writes = state.plan_pods(|_, _| Wait::No);
     assert_eq!(writes.len(), 2);
     // It dies after the plan; its successor has the same name.
     state.delete(Collection::Pods, &name("cart-0"));
@@ -233,9 +233,13 @@ fn objects_that_must_wait_do_not_keep_others_from_their_turn() {
     state.plan(NOW);
     let written = RefCell::new(Vec::new());
     for _ in 0..3 {
-        let waits =
-            |collection, name: &ObjectName| written.borrow().contains(&(collection, name.clone()));
-        let writes = state.plan_pods(waits);
+        let writes = state.plan_pods(|collection, name| {
+            if written.borrow().contains(&(collection, name.clone())) {
+                Wait::ForChanges
+            } else {
+                Wait::No
+            }
+        });
         assert_eq!(writes.len(), 200);
         for write in writes {
             // The answer is lost: the state does not learn that the object exists.
@@ -259,7 +263,7 @@ fn a_namespace_with_many_changes_does_not_delay_another() {
     quiet["metadata"]["namespace"] = json!("zoo");
     state.apply(Collection::Pods, quiet);
     state.plan(NOW);
-    let first = state.plan_pods(|_, _| false);
+    let first = state.plan_pods(|_, _| Wait::No);
     let named: Vec<&ObjectName> = first.iter().map(|write| &write.name).collect();
     assert!(
         named.contains(&&ObjectName::new("zoo", "db-0")),
@@ -437,7 +441,7 @@ impl World {
         }
         self.model.restart(&self.server);
         self.state.plan(NOW);
-        self.state.plan_pods(|_, _| false);
+        self.state.plan_pods(|_, _| Wait::No);
     }
 
     fn set_pod(&mut self, name: u8, pod_of: (u8, Vec<u8>, u8, bool)) {
@@ -448,7 +452,7 @@ impl World {
 
     fn write(&mut self, fails: bool) {
         self.state.plan(NOW);
-        let writes = self.state.plan_pods(|_, _| false);
+        let writes = self.state.plan_pods(|_, _| Wait::No);
         for (number, write) in writes.iter().enumerate() {
             if fails && number % 3 == 0 {
                 continue;

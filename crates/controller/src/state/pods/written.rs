@@ -56,6 +56,10 @@ impl WrittenObject {
         }
     }
 
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().copied()
+    }
+
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.binary_search(&address).is_ok()
     }

@@ -1,6 +1,9 @@
 //! Which Pod has an address that several Pods report.
 
+use std::time::Duration;
+
 use super::*;
+use crate::budget::{Budget, COALESCE, RETRY};
 use crate::state::AddressConflict;
 
 fn terminating(mut pod: Value) -> Value {
@@ -86,6 +89,73 @@ fn an_address_moves_at_once_when_its_pod_has_it_no_longer() {
         assert_eq!(server.map("n2"), pods, "{last:?}");
         assert_eq!(server.map("n1")["10.244.1.7"], Value::Null, "{last:?}");
     }
+}
+
+/// The names of the PodMaps in the plan of so many seconds after the start.
+fn planned_maps(state: &mut State, budget: &Budget, after: u64) -> Vec<String> {
+    let now = Duration::from_secs(after);
+    let writes = state.plan_pods(|collection, name| budget.must_wait(now, collection, name));
+    let maps = writes
+        .iter()
+        .filter(|write| write.collection == Collection::PodMaps);
+    maps.map(|write| write.name.name.to_string()).collect()
+}
+
+/// A State whose PodMap of `n1`, with 10.244.1.7 of `old` and 10.244.1.8 of `other`, is just written.
+fn just_written(is_written: bool) -> (State, Server, Budget) {
+    let (mut state, mut server) = (two_nodes(), Server::default());
+    let mut budget = Budget::new(Duration::ZERO);
+    state.apply(Collection::Pods, pod("old", "n1", &["10.244.1.7"], 1));
+    state.apply(Collection::Pods, pod("other", "n1", &["10.244.1.8"], 1));
+    for write in server.settle(&mut state) {
+        budget.record_write(Duration::ZERO, &write, is_written);
+    }
+    (state, server, budget)
+}
+
+#[test]
+fn the_map_of_the_old_node_does_not_wait_when_its_address_is_used_again_on_another_node() {
+    let (mut state, mut server, mut budget) = just_written(true);
+    // A deleted Pod alone waits for further changes.
+    state.delete(Collection::Pods, &name("old"));
+    assert_eq!(planned_maps(&mut state, &budget, 1), [""; 0]);
+    state.apply(Collection::Pods, pod("new", "n2", &["10.244.1.7"], 2));
+    let mut maps = planned_maps(&mut state, &budget, 2);
+    maps.sort();
+    assert_eq!(maps, ["n1", "n2"]);
+    for write in server.settle(&mut state) {
+        budget.record_write(Duration::from_secs(2), &write, true);
+    }
+    assert_eq!(server.map("n1"), json!({ "10.244.1.8": "shop/other" }));
+    assert_eq!(server.map("n2"), json!({ "10.244.1.7": "shop/new" }));
+    // Without a moved address the map waits again.
+    state.delete(Collection::Pods, &name("other"));
+    assert_eq!(planned_maps(&mut state, &budget, 3), [""; 0]);
+    let after = 2 + COALESCE.as_secs();
+    assert_eq!(planned_maps(&mut state, &budget, after), ["n1"]);
+}
+
+#[test]
+fn a_map_waits_for_further_changes_when_its_address_is_used_again_on_the_same_node() {
+    let (mut state, _, budget) = just_written(true);
+    state.delete(Collection::Pods, &name("old"));
+    state.apply(Collection::Pods, pod("new", "n1", &["10.244.1.7"], 2));
+    assert_eq!(planned_maps(&mut state, &budget, 1), [""; 0]);
+    assert_eq!(
+        planned_maps(&mut state, &budget, COALESCE.as_secs()),
+        ["n1"]
+    );
+}
+
+#[test]
+fn a_map_whose_write_failed_waits_although_its_address_is_used_again() {
+    let (mut state, _, budget) = just_written(false);
+    state.delete(Collection::Pods, &name("old"));
+    state.apply(Collection::Pods, pod("new", "n2", &["10.244.1.7"], 2));
+    assert_eq!(planned_maps(&mut state, &budget, 1), ["n2"]);
+    let mut maps = planned_maps(&mut state, &budget, RETRY.as_secs());
+    maps.sort();
+    assert_eq!(maps, ["n1", "n2"]);
 }
 
 #[test]
