@@ -20,7 +20,7 @@ mod alone {
     use crate::process::{ACCOUNT, Controller};
 
     const AGENT: &str = "ipvs-topo-agent";
-    const READER: &str = "ipvs-topo-pod-maps";
+    const DNS_SERVER: &str = "ipvs-topo-dns";
     const WRITER: &str = "ipvs-topo-controller-pods";
     const NODES: [(&str, &str); 2] = [("pods-n1", "a"), ("pods-n2", "b")];
 
@@ -106,21 +106,67 @@ mod alone {
         Some((location.node_name.to_string(), pod))
     }
 
-    fn may(verb: &str, resource: &str) -> bool {
-        let user = format!("--as=system:serviceaccount:{NAMESPACE}:{AGENT}");
+    /// The account of the DNS servers and its rules, in the namespace of the other accounts.
+    fn dns_account() -> String {
+        let path = repository("manifests/components/dns/account.yaml");
+        let text = std::fs::read_to_string(path).unwrap();
+        text.replace("namespace: kube-system", &format!("namespace: {NAMESPACE}"))
+    }
+
+    fn may(account: &str, verb: &str, resource: &str) -> bool {
+        let user = format!("--as=system:serviceaccount:{NAMESPACE}:{account}");
         let words = ["auth", "can-i", verb, resource, "--all-namespaces", &user];
         kubectl(&words).is_ok_and(|answer| answer.trim() == "yes")
     }
 
     fn only_the_controller_writes() {
-        assert!(may("list", "podmaps.topology.ipvs-topo.io"));
-        for verb in ["create", "update", "patch", "delete"] {
-            for resource in ["podmaps", "podlocators"] {
-                let resource = format!("{resource}.topology.ipvs-topo.io");
-                assert!(!may(verb, &resource), "{verb} {resource}");
+        let maps = "podmaps.topology.ipvs-topo.io";
+        assert!(may(DNS_SERVER, "list", maps));
+        assert!(!may(AGENT, "list", maps), "agents use no PodMaps");
+        for account in [AGENT, DNS_SERVER] {
+            for verb in ["create", "update", "patch", "delete"] {
+                for resource in ["podmaps", "podlocators"] {
+                    let resource = format!("{resource}.topology.ipvs-topo.io");
+                    assert!(
+                        !may(account, verb, &resource),
+                        "{account} {verb} {resource}"
+                    );
+                }
             }
+            assert!(!may(account, "list", "pods"), "{account}");
         }
-        assert!(!may("list", "pods"));
+    }
+
+    /// Takes the permission to read PodMaps from the DNS servers.
+    fn without_pod_maps() {
+        let account = dns_account();
+        let less = account.replace(", podmaps]", "]");
+        assert_ne!(less, account);
+        kubectl_with(&less, &["apply", "-f", "-"]).unwrap();
+        eventually("the end of the permission", || {
+            (!may(DNS_SERVER, "list", "podmaps.topology.ipvs-topo.io")).then_some(())
+        });
+    }
+
+    /// Takes the Pods of the whole cluster from the controller, and grants those of a namespace as docs/controller.md
+    /// shows.
+    fn only_pods_of(namespace: &Namespace) {
+        let first = r#"[{"op": "remove", "path": "/rules/0"}]"#;
+        ok(&["patch", "clusterrole", WRITER, "--type=json", "-p", first]);
+        let page = std::fs::read_to_string(repository("docs/controller.md")).unwrap();
+        let mut blocks = page
+            .split("```yaml\n")
+            .filter_map(|rest| rest.split("```").next());
+        let roles = blocks.find(|block| block.contains("kind: Role\n")).unwrap();
+        let here = format!("namespace: {}}}", namespace.0);
+        let roles = roles.replace("namespace: shop}", &here);
+        kubectl_with(&roles, &["apply", "-f", "-"]).unwrap();
+        let user = format!("--as=system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
+        eventually("the Pods of one namespace only", || {
+            let words = ["auth", "can-i", "watch", "pods", "-n", &namespace.0, &user];
+            let is_granted = kubectl(&words).is_ok_and(|answer| answer.trim() == "yes");
+            (is_granted && !may(ACCOUNT, "watch", "pods")).then_some(())
+        });
     }
 
     fn pods_come_move_and_die(shop: &Namespace) {
@@ -183,8 +229,9 @@ mod alone {
         let deployment = ["get", "deployment", ACCOUNT, "-n", NAMESPACE, env];
         let namespaces = json!({"name": "POD_LOCATOR_NAMESPACES", "value": "*"});
         assert_eq!(ok(&deployment), namespaces.to_string());
-        let agent_folder = tempfile::tempdir().unwrap();
-        let agent = hired(AGENT, &[], agent_folder.path());
+        kubectl_with(&dns_account(), &["apply", "-f", "-"]).unwrap();
+        let dns_folder = tempfile::tempdir().unwrap();
+        let dns_server = hired(DNS_SERVER, &[], dns_folder.path());
         only_the_controller_writes();
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
         nodes();
@@ -200,20 +247,18 @@ mod alone {
         let controller = Controller::with(&kubeconfig, "pods", &selected);
         pods_come_move_and_die(&shop);
         until_locator(&other, "elsewhere", None);
-        let found = located(&agent, "10.249.1.7");
+        let found = located(&dns_server, "10.249.1.7");
         let pod = format!("{}/cart-1", shop.0);
         assert_eq!(found, Some(("pods-n2".to_owned(), Some(pod))));
-        assert_eq!(located(&agent, "10.249.9.9"), None);
+        assert_eq!(located(&dns_server, "10.249.9.9"), None);
 
-        // Without the permission the reader works without PodMaps.
-        ok(&["delete", "clusterrole,clusterrolebinding", READER]);
-        eventually("the end of the permission", || {
-            (!may("list", "podmaps.topology.ipvs-topo.io")).then_some(())
-        });
-        assert_eq!(located(&agent, "10.249.1.7"), None);
+        // Without the permission the server works without PodMaps.
+        without_pod_maps();
+        assert_eq!(located(&dns_server, "10.249.1.7"), None);
 
         // Other namespaces are selected: objects of the old ones go.
         assert!(controller.end());
+        only_pods_of(&other);
         let selected = ["--pod-locator-namespaces", &*other.0];
         let controller = Controller::with(&kubeconfig, "others", &selected);
         let elsewhere = json!({"10.249.9.9": format!("{}/elsewhere", other.0)});
@@ -221,8 +266,11 @@ mod alone {
         until_map("pods-n2", &json!({}));
         until_locator(&shop, "cart-1", None);
         assert!(controller.end());
+        // All rules again, to compare them with the requests.
+        ok(&["apply", "-k", &repository("manifests/overlays/pod-locator")]);
         audit.replay_role(WRITER);
         ok(&["delete", "clusterrole,clusterrolebinding", WRITER]);
+        kubectl_with(&dns_account(), &["delete", "-f", "-"]).unwrap();
         ok(&["delete", "pmap", "--all"]);
         ok(&["delete", "tmap", "--all"]);
         for (name, _) in NODES {
