@@ -62,7 +62,7 @@ use cluster::object::{Kind, Object};
 use cluster::source::Watch;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use dataplane::routes::address_monitor::AddressMonitor;
+use dataplane::routes::address_monitor::{AddressMonitor, RemovedAddresses};
 use tokio::sync::mpsc;
 
 use crate::node_warning::Topic;
@@ -79,7 +79,7 @@ enum Trigger {
     /// A change of the cluster.
     Input(Batch),
     /// Addresses of this node were added or removed.
-    Moved,
+    Moved(RemovedAddresses),
     /// Gateways, resolvers or connections to the API server changed.
     Infrastructure,
     /// Servers on this node opened or closed connections to the agent.
@@ -129,7 +129,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = &mut stop => Trigger::Stop,
                 Some(question) = questions.recv() => Trigger::Question(question),
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
-                () = address_monitor.next(), if self.startup.is_done() => Trigger::Moved,
+                removed = address_monitor.next(), if self.startup.is_done() => Trigger::Moved(removed),
                 () = infrastructure.changed(), if self.startup.is_done() => Trigger::Infrastructure,
                 () = connections.next(), if self.startup.is_done() => Trigger::Connections,
                 () = self.until_due() => Trigger::Due,
@@ -147,7 +147,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 }
                 Trigger::Question(question) => self.answer(question).await,
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
-                Trigger::Moved => self.addresses_moved().await,
+                Trigger::Moved(removed) => self.addresses_moved(&removed).await,
                 Trigger::Infrastructure => self.infrastructure_changed().await,
                 Trigger::Connections => self.connections_changed().await,
                 Trigger::SourceEnded => return Ended::SourceLost,

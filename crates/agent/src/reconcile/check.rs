@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, KernelError, ListedServer, ServerReading};
+use dataplane::routes::address_monitor::RemovedAddresses;
 use topology_core::mirror::{ObservedRealServer, ObservedServer};
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
@@ -108,10 +109,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Handles a change of the node's addresses. The kernel removes routes together with their source address, so our
     /// routes are read again, too. An address that leaves `kube-ipvs0` is none of the node's, but its route had the place
-    /// of ours.
-    pub(super) async fn addresses_moved(&mut self) {
+    /// of ours. An address that was removed and is back is none that moved, but its routes are gone, too.
+    pub(super) async fn addresses_moved(&mut self, removed: &RemovedAddresses) {
         let moved = self.read_addresses().await;
-        if moved.is_empty() {
+        if moved.is_empty() && !self.placement.has_source_in(removed) {
             return self.add_taken_routes().await;
         }
         self.read_routes().await;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use dataplane::nftables::{DesiredTables, Element, SetElement, SetId};
+use dataplane::routes::address_monitor::RemovedAddresses;
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{self, LocalRoute, RouteDelta};
 use topology_core::model::{Family, IpNetwork};
@@ -23,6 +24,13 @@ pub(super) struct Placement {
 }
 
 impl Placement {
+    /// Whether one of the addresses may be the source of routes.
+    pub(super) fn has_source_in(&self, addresses: &RemovedAddresses) -> bool {
+        let NodeIps { v4, v6 } = &self.node_ips;
+        let mut sources = v4.iter().chain(v6);
+        sources.any(|source| addresses.may_include(source))
+    }
+
     /// The routes of Service addresses that were added and removed.
     pub(super) fn route_delta(&self, vips: [Vec<IpAddr>; 2]) -> RouteDelta {
         let of = |vips: Vec<IpAddr>| {

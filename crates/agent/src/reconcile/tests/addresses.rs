@@ -1,14 +1,17 @@
 //! Tests Service addresses that the machine also has.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use cluster::object::Object;
 use dataplane::nftables::{Element, SetId};
+use dataplane::routes::LocalRoute;
+use dataplane::routes::address_monitor::RemovedAddresses;
 use dataplane::routes::addresses::Interface;
 use topology_core::model::{Family, Frontend, IpNetwork, NodePortEntry};
 
 use super::fake::Shared;
-use super::script::{Loop, node, service, slice};
+use super::script::{Loop, added, node, service, slice};
 use super::{TCP, web};
 use crate::node_warning::Topic;
 use crate::state::ProgramStatus;
@@ -49,7 +52,7 @@ async fn t03_an_added_or_removed_address_is_handled_before_the_next_check() {
     };
     let node = "192.168.1.1";
     agent.world().addresses = vec![own(node), own("10.96.0.10")];
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert_eq!(agent.save(), [""; 0]);
     let route = format!("+ local 10.96.0.0/12 dev lo table local proto 173 src {node}");
     assert!(agent.journal().contains(&route));
@@ -57,13 +60,42 @@ async fn t03_an_added_or_removed_address_is_handled_before_the_next_check() {
     // The kernel removes the route together with its source address.
     agent.world().addresses.clear();
     agent.world().routes.clear();
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert_eq!(agent.save().len(), 3);
     assert_eq!(agent.world().routes.len(), 1);
     agent.journal();
     agent.world().reads = 0;
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert_eq!((agent.journal().len(), agent.world().reads), (0, 0));
+}
+
+/// All notifications are taken first, and then the addresses are the same as before.
+#[tokio::test(start_paused = true)]
+async fn t03_routes_whose_source_was_removed_and_added_again_are_restored_before_the_next_check() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().addresses = link(&["192.0.2.1", "192.0.2.2"]);
+    agent.start(web()).await;
+    let routes = agent.world().routes.clone();
+    let sources: Vec<_> = routes.iter().map(|route| route.source).collect();
+    assert_eq!(sources, [Some("192.0.2.1".parse().unwrap())]);
+    let removed = |address: &str| RemovedAddresses::These([address.parse().unwrap()].into());
+    let compared = agent.world().route_comparisons;
+    for other in [added(), removed("192.0.2.2"), removed("2001:db8::1")] {
+        agent.reconciler.addresses_moved(&other).await;
+    }
+    assert_eq!(agent.world().route_comparisons, compared, "nothing is lost");
+    let without_source = routes.iter().map(|route| LocalRoute {
+        source: None,
+        ..*route
+    });
+    // In IPv4 the kernel deletes the route, in IPv6 it clears the source.
+    for left in [BTreeSet::new(), without_source.collect()] {
+        for removed in [removed("192.0.2.1"), RemovedAddresses::Unknown] {
+            agent.world().routes.clone_from(&left);
+            agent.reconciler.addresses_moved(&removed).await;
+            assert_eq!(agent.world().routes, routes);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,10 +313,10 @@ async fn a_route_that_another_program_had_is_added_before_the_next_check() {
         routes.any(|route| route.to == range)
     };
     let compared = agent.world().route_comparisons;
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert!(!has_route(&agent), "the other one is still there");
     agent.world().foreign_routes.clear();
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert!(has_route(&agent));
     assert_eq!(agent.world().route_comparisons, compared, "only this route");
 
@@ -293,6 +325,6 @@ async fn a_route_that_another_program_had_is_added_before_the_next_check() {
     agent.apply(published()).await;
     agent.delete(&published()[0]).await;
     agent.world().foreign_routes.clear();
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert!(!has_route(&agent), "no Service needs it");
 }

@@ -37,6 +37,8 @@ pub(super) struct World {
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
+    /// Our routes as the process last read or wrote them.
+    pub(super) known_routes: BTreeSet<LocalRoute>,
     /// Destinations for which another program has a route.
     pub(super) foreign_routes: BTreeSet<IpNetwork>,
     /// Desired routes that these keep away.
@@ -143,27 +145,41 @@ impl World {
         saved.map(|(port, mark)| (port.clone(), *mark)).collect()
     }
 
-    /// Ignores routes that exist or are gone already, and those that another program has, as the kernel's table does.
+    /// Writes what differs from the known routes. Ignores routes that are gone already, and those whose addresses have
+    /// another route, as the kernel's table does.
     fn change_routes(&mut self, delta: &RouteDelta) -> RouteReport {
         let mut report = RouteReport::default();
+        for route in &delta.removed {
+            self.taken_routes.remove(route);
+        }
+        let replaced = |route: &&LocalRoute| delta.added.iter().any(|added| added.to == route.to);
+        let (first, last): (Vec<_>, Vec<_>) = delta.removed.iter().partition(replaced);
+        self.remove_routes(&first, &mut report);
         for route in &delta.added {
-            if self.foreign_routes.contains(&route.to) {
+            if self.known_routes.contains(route) {
+                continue;
+            }
+            let mut routes = self.routes.iter();
+            if self.foreign_routes.contains(&route.to) || routes.any(|held| held.to == route.to) {
                 self.taken_routes.insert(*route);
                 continue;
             }
-            if self.routes.insert(*route) {
-                self.journal.push(format!("+ {route}"));
-                report.added.push(*route);
-            }
+            self.routes.insert(*route);
+            self.known_routes.insert(*route);
+            self.journal.push(format!("+ {route}"));
+            report.added.push(*route);
         }
-        for route in &delta.removed {
-            self.taken_routes.remove(route);
-            if self.routes.remove(route) {
-                self.journal.push(format!("- {route}"));
-                report.removed.push(*route);
-            }
-        }
+        self.remove_routes(&last, &mut report);
         report
+    }
+
+    fn remove_routes(&mut self, routes: &[&LocalRoute], report: &mut RouteReport) {
+        for route in routes {
+            if self.known_routes.remove(route) && self.routes.remove(route) {
+                self.journal.push(format!("- {route}"));
+                report.removed.push(**route);
+            }
+        }
     }
 
     /// Applies a step as the kernel would.
@@ -471,6 +487,9 @@ impl Host for Shared {
     }
 
     async fn read_routes(&mut self) -> Result<(), RouteError> {
+        let mut world = self.0.borrow_mut();
+        world.known_routes = world.routes.clone();
+        world.taken_routes.clear();
         Ok(())
     }
 
@@ -480,10 +499,13 @@ impl Host for Shared {
     ) -> Result<RouteReport, RouteError> {
         let mut world = self.0.borrow_mut();
         world.route_comparisons += 1;
-        world.taken_routes.clear();
+        world.taken_routes.retain(|route| desired.contains(route));
+        let known = &world.known_routes;
+        let added = desired.difference(known);
+        let is_free = |route: &&LocalRoute| !world.taken_routes.contains(route);
         let delta = RouteDelta {
-            added: desired.difference(&world.routes).copied().collect(),
-            removed: world.routes.difference(desired).copied().collect(),
+            added: added.filter(is_free).copied().collect(),
+            removed: known.difference(desired).copied().collect(),
         };
         Ok(world.change_routes(&delta))
     }

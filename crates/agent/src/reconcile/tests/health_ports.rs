@@ -10,7 +10,7 @@ use topology_core::model::{Frontend, NodePortEntry, ObjectName, Protocol, Traffi
 
 use super::TCP;
 use super::fake::Shared;
-use super::script::{Loop, service, slice};
+use super::script::{Loop, added, service, slice};
 
 const OUTSIDE: &str = "192.0.2.1";
 
@@ -84,7 +84,7 @@ async fn ports_are_open_at_the_selected_addresses_and_follow_them() {
         prefix: 24,
         global: true,
     }];
-    agent.reconciler.addresses_moved().await;
+    agent.reconciler.addresses_moved(&added()).await;
     assert_eq!(count(&agent, "192.168.1.1:30999"), Some(0));
     assert_eq!(count(&agent, "0.0.0.0:30999"), None);
 }

@@ -1,5 +1,6 @@
 //! Helpers that describe a cluster in few words and run the loop without files.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -11,6 +12,7 @@ use cluster::object::Object;
 use dataplane::crash_point::CrashPoint;
 use dataplane::infrastructure::NodeNetwork;
 use dataplane::ipvs::IpvsTimeouts;
+use dataplane::routes::address_monitor::RemovedAddresses;
 use dataplane::sysctl::ConntrackSettings;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -68,7 +70,7 @@ impl Loop {
             check_period: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(900),
             state_dir: PathBuf::new(),
-            ports: std::collections::BTreeSet::new(),
+            ports: BTreeSet::new(),
             sysctl_dir: PathBuf::new(),
             adopt: false,
             crash_after: None,
@@ -77,6 +79,7 @@ impl Loop {
         let booted = *(shared.0.borrow_mut().booted).get_or_insert_with(Instant::now);
         // The batch of the previous process ended with it.
         shared.0.borrow_mut().forgetting = None;
+        shared.0.borrow_mut().known_routes.clear();
         let network = watch::Sender::new(NodeNetwork::default());
         let peers = watch::Sender::new(Vec::new());
         let infrastructure = InfrastructureChanges {
@@ -188,6 +191,11 @@ impl Loop {
     pub(super) fn save(&self) -> Vec<String> {
         self.world().save()
     }
+}
+
+/// A notification about new addresses.
+pub(super) fn added() -> RemovedAddresses {
+    RemovedAddresses::These(BTreeSet::new())
 }
 
 /// A Service in the namespace `t`; ports as `80/TCP`.
