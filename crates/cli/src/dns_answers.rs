@@ -74,7 +74,7 @@ impl DnsCluster {
         service.ok_or_else(|| Failure::input(missing(name, ignored, &mut warnings.iter())))
     }
 
-    /// The names and numbers of the ports in DNS. A port that only slices of a headless Service have, has the numbers of
+    /// The names and numbers of the ports. A port that only slices of a headless Service have, has the numbers of
     /// the pods.
     pub(crate) fn ports<'s>(&'s self, service: &'s Service) -> Vec<(&'s str, u16)> {
         let own = service.ports.iter();
@@ -107,10 +107,28 @@ impl DnsCluster {
         } else {
             of_cluster_ips(service)
         };
-        self.named(service, answers)
+        self.named(service, None, answers)
     }
 
-    /// The same for a headless Service, or for one of its ports, with the decisions and the warnings about them.
+    /// The answer for the name of a port of a Service that is not headless.
+    pub(crate) fn port_answers(&self, service: &Service, port: &str) -> ServiceAnswersView {
+        let mut ports = service.ports.iter();
+        let number = ports
+            .find(|own| *own.name == *port)
+            .map(|own| own.port.get());
+        let number = number.filter(|_| service.external_name.is_none());
+        let answers = number.map(|number| {
+            let addresses = service.cluster_ips();
+            AnswerView {
+                record_type: "SRV".to_owned(),
+                port_name: Some(port.to_owned()),
+                ..always(addresses.map(|address| endpoint(address, number)).collect())
+            }
+        });
+        self.named(service, Some(port), answers.into_iter().collect())
+    }
+
+    /// The answers for a headless Service, or for one of its ports, with the decisions and the warnings about them.
     pub(crate) fn explain(
         &self,
         service: &Service,
@@ -143,7 +161,7 @@ impl DnsCluster {
             ..answer(server)
         });
         let answers = answers.collect();
-        (self.named(service, answers), warnings)
+        (self.named(service, port, answers), warnings)
     }
 
     fn resolve(&self, service: &Service, node: &Arc<str>) -> Vec<ResolvedServer> {
@@ -151,13 +169,20 @@ impl DnsCluster {
         resolve_headless(self.snapshot(), &me, &service.name).servers
     }
 
-    fn named(&self, service: &Service, answers: Vec<AnswerView>) -> ServiceAnswersView {
+    fn named(
+        &self,
+        service: &Service,
+        port: Option<&str>,
+        answers: Vec<AnswerView>,
+    ) -> ServiceAnswersView {
         let kind = match &service.external_name {
             Some(_) => DnsServiceKind::ExternalName,
             None if service.is_headless() => DnsServiceKind::Headless,
             None => DnsServiceKind::ClusterIp,
         };
-        let response_code = if dns::has_name(self.snapshot(), &service.name) {
+        let snapshot = self.snapshot();
+        let has_port = port.is_none_or(|port| dns::has_port_name(snapshot, service, port));
+        let response_code = if has_port && dns::has_name(snapshot, &service.name) {
             DnsResponseCode::NoError
         } else {
             DnsResponseCode::NxDomain
@@ -218,23 +243,31 @@ fn of_cluster_ips(service: &Service) -> Vec<AnswerView> {
         let addresses: Vec<String> = of_family.map(|address| address.to_string()).collect();
         (!addresses.is_empty()).then(|| AnswerView {
             record_type: record_type(family).to_owned(),
-            port_name: None,
-            cycle: 1,
-            levels: vec![AnswerLevelView {
-                level: None,
-                share: 1.0,
-                answers: 1,
-                addresses,
-            }],
-            refusal: None,
-            refusal_code: None,
-            decision: None,
+            ..always(addresses)
         })
     };
     [Family::V4, Family::V6]
         .into_iter()
         .filter_map(answer)
         .collect()
+}
+
+/// Every client gets these addresses each time.
+fn always(addresses: Vec<String>) -> AnswerView {
+    AnswerView {
+        record_type: String::new(),
+        port_name: None,
+        cycle: 1,
+        levels: vec![AnswerLevelView {
+            level: None,
+            share: 1.0,
+            answers: 1,
+            addresses,
+        }],
+        refusal: None,
+        refusal_code: None,
+        decision: None,
+    }
 }
 
 pub(crate) const fn record_type(family: Family) -> &'static str {

@@ -74,19 +74,38 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
 /// has its own.
 pub(crate) fn note_settings(args: &ServiceArgs) {
     let lists = &args.allow_lists;
-    for (flag, is_there) in [
-        ("--service-cidr", !args.service_cidr.is_empty()),
-        ("--scheduler", args.scheduler != Scheduler::default()),
-        ("--nodeport-addresses", !args.nodeport_addresses.is_empty()),
-        ("--fwmark-mask", args.fwmark_mask != MarkMask::default()),
+    let of_lists = [
         (
             "--annotation-label-keys",
             lists.annotation_label_keys.is_some(),
         ),
         ("--external-ip-ranges", !lists.external_ip_ranges.is_empty()),
-    ] {
-        if is_there {
-            print::aside(&format!("note: {flag} {NO_EFFECT}"));
+    ];
+    note(
+        of_virtual_servers(args).into_iter().chain(of_lists),
+        NO_EFFECT,
+    );
+}
+
+/// Prints which settings do not count, as DNS has no virtual servers.
+pub(crate) fn note_settings_of_virtual_servers(args: &ServiceArgs) {
+    note(of_virtual_servers(args), "has no effect on answers of DNS");
+}
+
+/// The settings that only virtual servers have, and whether each is given.
+fn of_virtual_servers(args: &ServiceArgs) -> [(&'static str, bool); 4] {
+    [
+        ("--service-cidr", !args.service_cidr.is_empty()),
+        ("--scheduler", args.scheduler != Scheduler::default()),
+        ("--nodeport-addresses", !args.nodeport_addresses.is_empty()),
+        ("--fwmark-mask", args.fwmark_mask != MarkMask::default()),
+    ]
+}
+
+fn note(flags: impl IntoIterator<Item = (&'static str, bool)>, why: &str) {
+    for (flag, is_given) in flags {
+        if is_given {
+            print::aside(&format!("note: {flag} {why}"));
         }
     }
 }

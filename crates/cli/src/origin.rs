@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cluster::api::{self, WatchOptions};
 use cluster::source::{self, Loaded, Options, Watch};
-use kube_io::Access;
+use kube_io::{Access, Credentials};
 use topology_core::model::ObjectName;
 
 use crate::exit::Failure;

@@ -97,7 +97,7 @@ async fn serve(stream: TcpStream, client: SocketAddr, handler: &Handler) {
                 return;
             }
             Err(_elapsed) => {
-                handler.metrics.reply_unsent();
+                handler.metrics.reply_not_received();
                 tracing::debug!("{client}: does not receive its replies");
                 return;
             }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use cluster::event::Batch;
 use dns::{DnsTransport, ResponderOptions, Turn};
-use hickory_proto::op::{Header, HeaderCounts, LowerQuery, Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::op::{
+    Header, HeaderCounts, LowerQuery, Message, MessageType, OpCode, Query, ResponseCode,
+};
 use hickory_proto::rr::{DNSClass, Name, RecordType};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
@@ -196,13 +198,7 @@ impl Handler {
             .await
     }
 
-    fn record(
-        &self,
-        request: &Request,
-        reply: &Reply,
-        reply_bytes: usize,
-        started: Instant,
-    ) {
+    fn record(&self, request: &Request, reply: &Reply, reply_bytes: usize, started: Instant) {
         let transport = transport(request);
         if let Some(turn) = &reply.turn
             && transport == DnsTransport::Udp

@@ -161,7 +161,7 @@ impl DnsMetrics {
         );
         registry.register(
             "ipvs_topo_dns_unsent_responses",
-            "Replies that were dropped, because too many waited to be sent, or a TCP client did not receive them",
+            "Replies that a TCP client did not receive in time",
             self.unsent.clone(),
         );
         registry.register(
@@ -221,7 +221,7 @@ impl DnsMetrics {
         }
     }
 
-    pub(crate) fn reply_unsent(&self) {
+    pub(crate) fn reply_not_received(&self) {
         self.unsent.inc();
     }
 

@@ -37,10 +37,9 @@ const LEAST_RECORD_BYTES: usize = 11;
 /// The longest reply that the client takes, in bytes.
 pub(crate) fn most_bytes(request: &Request) -> u16 {
     match transport(request) {
-        DnsTransport::Udp => (request.edns.as_ref())
-            .map_or(LEAST_UDP_BYTES, |edns| {
-                edns.max_payload().clamp(LEAST_UDP_BYTES, MOST_UDP_BYTES)
-            }),
+        DnsTransport::Udp => (request.edns.as_ref()).map_or(LEAST_UDP_BYTES, |edns| {
+            edns.max_payload().clamp(LEAST_UDP_BYTES, MOST_UDP_BYTES)
+        }),
         DnsTransport::Tcp => u16::MAX,
     }
 }

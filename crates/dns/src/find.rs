@@ -119,8 +119,12 @@ impl Responder {
         NameLookup::Records(self.addresses_of(question, of_family), Vec::new())
     }
 
-    /// The names of an address: that of the Service at a cluster IP, those of endpoints otherwise.
+    /// The names of an address: that of the Service at a cluster IP, those of endpoints otherwise. Other records are not
+    /// ours: a negative answer needs the start of authority of the reverse zone, which this server does not have.
     fn pointers(&self, question: &ClientQuestion<'_>) -> Option<NameLookup> {
+        if question.asked.record_type != RecordType::PTR {
+            return None;
+        }
         let snapshot = question.snapshot;
         let range = question.name.parse_arpa_name().ok()?;
         let is_whole = range.prefix_len() == range.max_prefix_len();
@@ -144,7 +148,6 @@ impl Responder {
             return None;
         }
         let names = names.into_iter();
-        let names = names.filter(|_| question.asked.record_type == RecordType::PTR);
         let records = names.map(|name| self.records.pointer(&question.name, name));
         Some(NameLookup::Records(records.collect(), Vec::new()))
     }
@@ -180,6 +183,11 @@ impl Responder {
 /// Whether DNS has the name of a Service: a headless one needs an endpoint.
 pub fn has_name(snapshot: &Snapshot, service: &ObjectName) -> bool {
     existing(snapshot, service).is_some()
+}
+
+/// Whether DNS has a name of a port of the Service: ports without a name have none.
+pub fn has_port_name(snapshot: &Snapshot, service: &Service, port: &str) -> bool {
+    !port.is_empty() && has_port(snapshot, service, |name, _| name == port)
 }
 
 /// The Service, if DNS has its name.

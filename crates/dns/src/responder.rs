@@ -28,7 +28,7 @@ pub struct ResponderOptions {
     pub domain: Name,
     /// The seconds for which clients may keep an answer.
     pub ttl: u32,
-    /// The Node of clients whose address says nothing: the one on which the server runs.
+    /// The Node on which the server runs. It has its own clients, and those whose address says nothing.
     pub node: Arc<str>,
     /// The server as an endpoint of Services: each of its addresses, with its port.
     pub endpoints: Vec<SocketAddr>,

@@ -8,6 +8,7 @@ use crate::args::{ExplainArgs, TextFormat};
 use crate::dns_answers::DnsCluster;
 use crate::dns_answers::view::ExplainedAnswersView;
 use crate::exit::{ExitStatus, Failure};
+use crate::offline::note_settings_of_virtual_servers;
 use crate::output::{answers, print};
 use crate::services::full_name;
 
@@ -20,6 +21,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
         args.namespace.as_deref(),
         Some(&origin),
     )?;
+    note_settings_of_virtual_servers(&args.service);
     let cluster = DnsCluster::read(&origin, &args.service.allow_lists, args.moment.get())?;
     let view = view(&cluster, cluster.service(&name)?, args)?;
     print::result(&match args.output {
@@ -43,7 +45,10 @@ fn view(
     if !service.is_headless() {
         let scope = Scope::Only([service.name.clone()].into());
         return Ok(ExplainedAnswersView {
-            service: cluster.answers(service, &node.unwrap_or_default().into()),
+            service: match port {
+                Some(port) => cluster.port_answers(service, port),
+                None => cluster.answers(service, &node.unwrap_or_default().into()),
+            },
             client: None,
             warnings: scope.views(cluster.snapshot(), &mut cluster.loaded.warnings.iter()),
         });
@@ -64,10 +69,21 @@ fn find<'p>(
     wanted: &str,
 ) -> Result<&'p str, Failure> {
     let fits = |(name, number): &&(&str, u16)| *name == wanted || number.to_string() == wanted;
-    let found = ports.iter().find(fits);
-    found.map(|(name, _)| *name).ok_or_else(|| {
-        let ports = ports.iter();
-        let ports = ports.map(|(name, number)| port_text(name, Some(*number)));
-        missing_port(service, wanted, &ports.collect::<Vec<_>>(), "no port")
-    })
+    match ports.iter().find(fits) {
+        Some(("", number)) => Err(Failure::input(format_args!(
+            "port {number} of Service {service} has no name, so DNS has no name for it; leave the port out, or give it a \
+             name in the Service"
+        ))),
+        Some((name, _)) => Ok(name),
+        None => {
+            let ports = ports.iter();
+            let ports = ports.map(|(name, number)| port_text(name, Some(*number)));
+            Err(missing_port(
+                service,
+                wanted,
+                &ports.collect::<Vec<_>>(),
+                "no port",
+            ))
+        }
+    }
 }

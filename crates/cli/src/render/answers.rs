@@ -7,6 +7,7 @@ use crate::args::{RenderArgs, RenderFormat};
 use crate::dns_answers::DnsCluster;
 use crate::dns_answers::view::NodeAnswersView;
 use crate::exit::{ExitStatus, Failure};
+use crate::offline::note_settings_of_virtual_servers;
 use crate::output::{answers, print};
 use crate::services;
 
@@ -19,6 +20,7 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitStatus, Failure> {
         ));
     }
     let origin = args.origin.get();
+    note_settings_of_virtual_servers(&args.service);
     let cluster = DnsCluster::read(&origin, &args.service.allow_lists, args.moment.get())?;
     let scope = services::scope(&args.services, &origin, &cluster.loaded)?;
     let is_named = !args.services.services.is_empty();

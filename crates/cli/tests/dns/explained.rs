@@ -209,6 +209,51 @@ endpoints: [{addresses: [10.244.9.1], nodeName: n1}]
     }
 }
 
+#[test]
+fn a_port_has_the_records_of_the_server() {
+    let folder = cluster();
+    let more = "
+{apiVersion: v1, kind: Service, metadata: {name: late, namespace: shop}, spec: {clusterIP: None, ports: [{name: http, port: 80, targetPort: later}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: late-1, namespace: shop, labels: {kubernetes.io/service-name: late}},
+  addressType: IPv4, ports: [], endpoints: [{addresses: [10.244.9.1], nodeName: n1}]}
+";
+    std::fs::write(folder.path().join("late.yaml"), more).unwrap();
+    let explained = |target: &str| {
+        let view = json(folder.path(), &["explain", target, "--dns", "--node", "n1"]);
+        let answers = view["answers"].as_array().unwrap().iter();
+        let answers = answers.map(|answer| {
+            let levels = answer["levels"].as_array().unwrap().iter();
+            let addresses = levels.flat_map(|level| level["addresses"].as_array().unwrap());
+            let addresses: Vec<&str> = addresses.map(|one| one.as_str().unwrap()).collect();
+            let kind = answer["recordType"].as_str().unwrap();
+            format!("{kind} {}", addresses.join(" ")).trim().to_owned()
+        });
+        let code = view["responseCode"].as_str().unwrap().to_owned();
+        (code, answers.collect::<Vec<_>>())
+    };
+    let web = vec!["SRV 10.96.0.10:80 [fd00:96::10]:80".to_owned()];
+    assert_eq!(explained("shop/web:http"), ("NOERROR".to_owned(), web));
+    let (code, _) = explained("shop/late");
+    assert_eq!(code, "NOERROR");
+    let (code, answers) = explained("shop/late:http");
+    assert_eq!((code.as_str(), answers.len()), ("NXDOMAIN", 0));
+}
+
+#[test]
+fn settings_of_virtual_servers_are_noted() {
+    let folder = cluster();
+    for command in [&["explain", "shop/cart"][..], &["render"]] {
+        let words = [command, &["--dns", "--node", "n1", "--scheduler", "rr"]].concat();
+        let Output { code, errors, .. } = run_in("80", folder.path(), &words);
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(
+            errors,
+            "note: --scheduler has no effect on answers of DNS\n"
+        );
+    }
+}
+
 #[track_caller]
 fn refused(words: &[&str], message: &str) {
     let folder = cluster();

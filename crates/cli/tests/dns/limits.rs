@@ -11,7 +11,7 @@ use crate::client::{
     CART, N1, N2, answers, connect, datagram, over_tcp, over_udp, query, receive, send, udp_from,
     whole, with_size,
 };
-use crate::program::{PATIENCE, Program};
+use crate::program::{PATIENCE, Program, cluster, write_endpoints};
 use crate::scrape::{METRICS, Scrape};
 
 const ONE: &[(&str, &str)] = &[("10.244.1.10", "n1")];
@@ -46,6 +46,44 @@ fn an_answer_that_is_too_long_for_udp_is_truncated_and_whole_over_tcp() {
     let again = over_tcp(N1, program.address, &question);
     assert_ne!(answer.answers[0], again.answers[0]);
     assert_eq!(answers(&answer), answers(&again));
+}
+
+/// A client without EDNS asks again over TCP, and gets the turn of the truncated reply.
+#[test]
+fn a_level_that_does_not_fit_in_a_datagram_keeps_its_share() {
+    let folder = cluster();
+    let weighted = "
+{apiVersion: v1, kind: Service, metadata: {name: cart, namespace: shop, annotations: {topology.ipvs-topo.io/weights: 'zone=80,*=20'}},
+  spec: {clusterIP: None, ports: [{name: http, port: 80}]}}
+";
+    let text = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+    let (nodes, services) = text.split_once("{apiVersion: v1, kind: Service").unwrap();
+    let (_cart, others) = services.split_once("---").unwrap();
+    let text = format!("{nodes}{weighted}---{others}");
+    std::fs::write(folder.path().join("a.yaml"), text).unwrap();
+    let remote: Vec<String> = (1..=30)
+        .map(|number| format!("10.244.2.{number}"))
+        .collect();
+    let mut endpoints = vec![("10.244.1.1", "n1")];
+    endpoints.extend(remote.iter().map(|address| (&**address, "n2")));
+    write_endpoints(folder.path(), &endpoints);
+    let program = Program::in_folder(folder, &[]);
+    program.line_with("the cluster is read");
+
+    let question = query(CART, RecordType::A);
+    let mut near = 0;
+    for _ in 0..200 {
+        let mut answer = over_udp(N1, program.address, &question);
+        if answer.metadata.truncation {
+            answer = over_tcp(N1, program.address, &question);
+        }
+        match answer.answers.len() {
+            1 => near += 1,
+            30 => {}
+            other => panic!("{other} addresses"),
+        }
+    }
+    assert!((155..=165).contains(&near), "{near} of 200");
 }
 
 #[test]

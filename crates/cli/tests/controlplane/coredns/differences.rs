@@ -16,7 +16,6 @@ pub(crate) enum Difference {
     PortsOfPod,
     AliasOtherTypes,
     AliasWithoutTarget,
-    PointerOtherTypes,
     Version,
     MessageSize,
     Additionals,
@@ -110,13 +109,6 @@ pub(crate) const ROWS: [Row; 16] = [
         coredns: "inside of the domain no data, and no CNAME record; outside the CNAME record without an error",
         ipvs_topo: "the CNAME record, and NXDOMAIN if the target does not exist",
         reason: "The response code is that of the last name (RFC 6604).",
-    },
-    Row {
-        difference: Difference::PointerOtherTypes,
-        question: "other types than PTR of `in-addr.arpa` and `ip6.arpa` names that have a PTR record",
-        coredns: "asked upstream",
-        ipvs_topo: "no data",
-        reason: "The name exists.",
     },
     Row {
         difference: Difference::Version,

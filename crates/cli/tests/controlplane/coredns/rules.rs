@@ -327,11 +327,10 @@ impl Rules<'_> {
             });
             of_services.collect()
         };
-        let is_pointer = record_type == RecordType::PTR;
-        if targets.is_empty() || !is_pointer && !self.has(Difference::PointerOtherTypes) {
+        if targets.is_empty() || record_type != RecordType::PTR {
             return Reply::forwarded(ResponseCode::NXDomain, BTreeSet::new());
         }
-        let records = targets.iter().filter(|_| is_pointer);
+        let records = targets.iter();
         let records = records.map(|target| format!("{name} 5 PTR {target}"));
         Reply::with(records.collect(), BTreeSet::new())
     }
