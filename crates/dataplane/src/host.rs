@@ -25,8 +25,13 @@ use crate::sysctl::{self, ConntrackSettings, ConntrackTimeouts, Needs, SysctlRep
     reason = "the loop runs on one thread, so no future has to be Send"
 )]
 pub trait Host {
-    /// Records that `keys` are about to be created. If this fails, they must not be created.
-    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()>;
+    /// Records that `keys` are about to be created. If this fails, they must not be created. `held` has all our other
+    /// keys, in case the record is rewritten: after a failed write the next one does that.
+    fn claim(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()>;
 
     /// Records that `keys` are deleted. `held` has all our remaining keys, in case the record is
     /// rewritten.
@@ -269,8 +274,12 @@ pub fn unrecorded_text(error: &std::io::Error) -> String {
 }
 
 impl Host for Machine {
-    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
-        self.records.owned.claim(keys, &self.crash_point)
+    fn claim(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()> {
+        self.records.owned.claim(keys, held, &self.crash_point)
     }
 
     fn release(
@@ -278,12 +287,7 @@ impl Host for Machine {
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()> {
-        let record = &mut self.records.owned;
-        record.release(keys, &self.crash_point)?;
-        if record.needs_rewrite() {
-            record.rewrite(held)?;
-        }
-        Ok(())
+        self.records.owned.release(keys, held, &self.crash_point)
     }
 
     fn save_deadlines(

@@ -150,6 +150,12 @@ impl Mirror {
         self.ours.contains(key)
     }
 
+    /// All keys that are recorded as ours, in no order. The kernel may not have some of them: a reply was lost, or another
+    /// program deleted the virtual server.
+    pub fn ours(&self) -> impl Iterator<Item = &VirtualServerKey> {
+        self.ours.iter()
+    }
+
     /// Records the protocol of the packets with a firewall mark. It stays until the mark gets another one, so that it
     /// is still known when the virtual server of a released mark is deleted.
     pub fn set_mark_protocol(&mut self, mark: u32, protocol: Protocol) {

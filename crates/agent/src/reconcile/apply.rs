@@ -115,7 +115,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .iter()
             .filter(|step| matches!(step, Step::AddServer { .. }));
         let keys: Vec<VirtualServerKey> = created.map(|step| *step.key()).collect();
-        let error = match self.host.claim(&keys) {
+        let error = match self.write_claims(&keys) {
             Ok(()) if keys.is_empty() => return,
             Ok(()) => return self.warnings.set(Topic::Record, Vec::new()),
             Err(error) => error,
@@ -127,6 +127,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for key in keys {
             self.record_failure(key, words.clone());
         }
+    }
+
+    /// Records `keys` as ours.
+    pub(super) fn write_claims(&mut self, keys: &[VirtualServerKey]) -> io::Result<()> {
+        let mut held = self.mirror.ours().copied();
+        self.host.claim(keys, &mut held)
     }
 
     /// Commits all results to the mirror.
@@ -220,15 +226,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     fn release(&mut self, keys: &[VirtualServerKey]) {
-        if keys.is_empty() {
-            return;
+        if !keys.is_empty() {
+            self.write_releases(keys);
         }
-        let mut held = self
-            .mirror
-            .keys()
-            .filter(|key| self.mirror.is_ours(key))
-            .copied();
-        let result = self.host.release(keys, &mut held);
+    }
+
+    /// Writes releases that could not be written before, so that a restart does not find keys that are not ours.
+    pub(super) fn complete_record(&mut self) {
+        self.write_releases(&[]);
+    }
+
+    fn write_releases(&mut self, keys: &[VirtualServerKey]) {
+        let released: FxHashSet<&VirtualServerKey> = keys.iter().collect();
+        let held = self.mirror.ours().filter(|key| !released.contains(key));
+        let result = self.host.release(keys, &mut held.copied());
         let words = result.err().map(|error| self.unwritable_record(&error));
         self.warnings
             .set(Topic::Record, words.into_iter().collect());

@@ -27,6 +27,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.count_repairs();
         self.follow_calendar().await;
         self.prepare().await;
+        self.complete_record();
         self.warn_of_claims();
         self.look_for_schedulers().await;
         let moved = self.read_addresses().await;

@@ -343,7 +343,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.record_failure(*key, foreign_words(key));
             return false;
         }
-        match self.host.claim(&[*key]) {
+        match self.write_claims(&[*key]) {
             Ok(()) => {
                 tracing::info!("taking over {key}");
                 self.mirror.own(*key);

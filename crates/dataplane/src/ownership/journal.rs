@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::crash_point::CrashPoint;
 
@@ -16,9 +16,7 @@ const SLACK: usize = 4096;
 /// The open file.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
     file: File,
-    header: String,
     lines: usize,
     limit: usize,
 }
@@ -47,20 +45,18 @@ impl Journal {
             return Self::create(path, header, &fresh());
         }
         let file = OpenOptions::new().append(true).open(path)?;
-        Ok(Self::over(path, file, header, live))
+        Ok(Self::over(file, live))
     }
 
     /// Replaces the file by one with these lines.
     pub fn create(path: &Path, header: &str, text: &str) -> io::Result<Self> {
         let file = write_aside(path, header, text)?;
-        Ok(Self::over(path, file, header, text.lines().count()))
+        Ok(Self::over(file, text.lines().count()))
     }
 
-    fn over(path: &Path, file: File, header: &str, lines: usize) -> Self {
+    fn over(file: File, lines: usize) -> Self {
         Self {
-            path: path.to_owned(),
             file,
-            header: header.to_owned(),
             lines,
             limit: 2 * lines + SLACK,
         }
@@ -88,10 +84,11 @@ impl Journal {
         self.lines > self.limit
     }
 
-    /// Replaces the lines of the file.
-    pub fn rewrite(&mut self, text: &str) -> io::Result<()> {
-        *self = Self::create(&self.path, &self.header, text)?;
-        Ok(())
+    /// A file that cannot become longer.
+    #[cfg(test)]
+    pub fn on_full_disk() -> Self {
+        let file = OpenOptions::new().append(true).open("/dev/full");
+        Self::over(file.expect("a device of every Linux"), 0)
     }
 }
 

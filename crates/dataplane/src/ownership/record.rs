@@ -3,14 +3,14 @@
 //! The record is one text file in the state directory. The first line names the format and the boot id. Each further
 //! line claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in the notation of ipvsadm.
 //! A claim is written before the virtual server is created, and a release after it was deleted. So a process that dies
-//! in between leaves at most a claim without a virtual server. A record of another boot is void, because the kernel's
-//! table was lost.
+//! in between leaves at most a claim without a virtual server. After a failed write the next one replaces the file. A
+//! record of another boot is void, because the kernel's table was lost.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use topology_core::model::{Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
@@ -24,7 +24,10 @@ const HEADER: &str = "ipvs-topo owned 1 boot ";
 /// The open record.
 #[derive(Debug)]
 pub struct OwnershipRecord {
-    journal: Journal,
+    path: PathBuf,
+    header: String,
+    /// `None` after a failure: then the next write replaces the file.
+    journal: Option<Journal>,
 }
 
 /// The contents of the record when it was opened.
@@ -122,33 +125,57 @@ impl OwnershipRecord {
         let claims = Claims::parse(&text, boot);
         let fresh = || lines('+', claims.keys.iter().copied());
         let journal = Journal::open(&path, &header, &text, claims.keys.len(), fresh)?;
-        Ok((Self { journal }, claims))
+        let journal = Some(journal);
+        let record = Self {
+            path,
+            header,
+            journal,
+        };
+        Ok((record, claims))
     }
 
-    /// Records that `keys` are about to be created.
-    pub fn claim(&mut self, keys: &[VirtualServerKey], crash_point: &CrashPoint) -> io::Result<()> {
-        self.journal
-            .append(&lines('+', keys.iter().copied()), crash_point)
+    /// Records that `keys` are about to be created. `held` has all our keys without these, in case the file is replaced.
+    pub fn claim(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        let mut all = held.chain(keys.iter().copied());
+        self.write(&lines('+', keys.iter().copied()), &mut all, crash_point)
     }
 
-    /// Records that `keys` are deleted.
+    /// Records that `keys` are deleted. `held` has all our remaining keys, in case the file is replaced.
     pub fn release(
         &mut self,
         keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
         crash_point: &CrashPoint,
     ) -> io::Result<()> {
-        self.journal
-            .append(&lines('-', keys.iter().copied()), crash_point)
+        self.write(&lines('-', keys.iter().copied()), held, crash_point)
     }
 
-    /// Whether most of the file is obsolete.
-    pub fn needs_rewrite(&self) -> bool {
-        self.journal.needs_rewrite()
+    /// Appends the lines of a change, or replaces the file by one that claims exactly `all`.
+    fn write(
+        &mut self,
+        change: &str,
+        all: &mut dyn Iterator<Item = VirtualServerKey>,
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        let written = match &mut self.journal {
+            Some(journal) if !journal.needs_rewrite() => journal.append(change, crash_point),
+            Some(_) | None => self.replace(all),
+        };
+        if written.is_err() {
+            self.journal = None;
+        }
+        written
     }
 
-    /// Replaces the file by one that claims exactly `keys`.
-    pub fn rewrite(&mut self, keys: impl Iterator<Item = VirtualServerKey>) -> io::Result<()> {
-        self.journal.rewrite(&lines('+', keys))
+    fn replace(&mut self, all: &mut dyn Iterator<Item = VirtualServerKey>) -> io::Result<()> {
+        let text = lines('+', all);
+        self.journal = Some(Journal::create(&self.path, &self.header, &text)?);
+        Ok(())
     }
 }
 
@@ -163,6 +190,7 @@ fn lines(sign: char, keys: impl Iterator<Item = VirtualServerKey>) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::iter::empty;
 
     use super::*;
 
@@ -213,11 +241,12 @@ mod tests {
         record
             .claim(
                 &keys(["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"]),
+                &mut empty(),
                 &crash_point,
             )
             .unwrap();
         record
-            .release(&keys(["-u 10.96.0.10:53"]), &crash_point)
+            .release(&keys(["-u 10.96.0.10:53"]), &mut empty(), &crash_point)
             .unwrap();
         drop(record);
         let (_, claims) = reopen(directory.path());
@@ -229,7 +258,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
+            .claim(
+                &keys(["-t 10.96.0.1:443"]),
+                &mut empty(),
+                &CrashPoint::new(None),
+            )
             .unwrap();
         let (_, claims) = OwnershipRecord::open(directory.path(), "boot-2").unwrap();
         assert!(!claims.keys.contains(&key("-t 10.96.0.1:443")));
@@ -245,17 +278,25 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
+            .claim(
+                &keys(["-t 10.96.0.1:443"]),
+                &mut empty(),
+                &CrashPoint::new(None),
+            )
             .unwrap();
-        record
-            .journal
+        let journal = record.journal.as_mut().unwrap();
+        journal
             .append("+ -t 10.96.0.2:4", &CrashPoint::new(None))
             .unwrap();
         drop(record);
         let (mut record, claims) = reopen(directory.path());
         assert_eq!(claims.damaged, 1);
         record
-            .claim(&keys(["-t 10.96.0.3:80"]), &CrashPoint::new(None))
+            .claim(
+                &keys(["-t 10.96.0.3:80"]),
+                &mut empty(),
+                &CrashPoint::new(None),
+            )
             .unwrap();
         let (_, claims) = reopen(directory.path());
         assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
@@ -266,24 +307,52 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let crash_point = CrashPoint::new(None);
         let (mut record, _) = reopen(directory.path());
-        while !record.needs_rewrite() {
-            record
-                .claim(&keys(["-t 10.96.0.1:443"]), &crash_point)
-                .unwrap();
-            record
-                .release(&keys(["-t 10.96.0.1:443"]), &crash_point)
-                .unwrap();
+        let path = directory.path().join(FILE);
+        let mut longest = 0;
+        loop {
+            let web = keys(["-t 10.96.0.1:443"]);
+            record.claim(&web, &mut empty(), &crash_point).unwrap();
+            let mut held = keys(["-t 10.96.0.9:80"]).into_iter();
+            record.release(&web, &mut held, &crash_point).unwrap();
+            let lines = fs::read_to_string(&path).unwrap().lines().count();
+            if lines < longest {
+                break;
+            }
+            longest = lines;
         }
         record
-            .rewrite(keys(["-t 10.96.0.9:80"]).into_iter())
+            .claim(&keys(["-t 10.96.0.8:80"]), &mut empty(), &crash_point)
             .unwrap();
-        record
-            .claim(&keys(["-t 10.96.0.8:80"]), &crash_point)
-            .unwrap();
-        let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
         assert_eq!(
-            text,
+            fs::read_to_string(&path).unwrap(),
             "ipvs-topo owned 1 boot boot-1\n+ -t 10.96.0.9:80\n+ -t 10.96.0.8:80\n"
         );
+    }
+
+    #[test]
+    fn a_change_that_could_not_be_written_is_in_the_file_after_the_next_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let crash_point = CrashPoint::new(None);
+        let (mut record, _) = reopen(directory.path());
+        let [web, dns, mail] = keys(["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t 10.96.0.3:25"]);
+        record
+            .claim(&[web, dns], &mut empty(), &crash_point)
+            .unwrap();
+        for releases in [false, true] {
+            record.journal = Some(Journal::on_full_disk());
+            let mut held = [dns].into_iter();
+            record.release(&[web], &mut held, &crash_point).unwrap_err();
+            let mut held = [dns].into_iter();
+            if releases {
+                record.release(&[], &mut held, &crash_point).unwrap();
+            } else {
+                record.claim(&[mail], &mut held, &crash_point).unwrap();
+            }
+            let (reopened, claims) = reopen(directory.path());
+            let expected = if releases { vec![dns] } else { vec![dns, mail] };
+            assert_eq!(claims.keys, expected.into_iter().collect());
+            record = reopened;
+            record.claim(&[web], &mut empty(), &crash_point).unwrap();
+        }
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct World {
     /// If set, tables cannot be written; counts the attempts.
     pub(super) table_refusals: Option<usize>,
     pub(super) record_fails: bool,
+    /// Whether the ownership record could not be written, so that the next write has all keys.
+    pub(super) record_incomplete: bool,
     pub(super) marks_fail: bool,
     /// Whether marks could not be written, so that the next write has all.
     pub(super) marks_incomplete: bool,
@@ -180,6 +182,21 @@ impl World {
                 report.removed.push(**route);
             }
         }
+    }
+
+    /// Fails if the ownership record cannot be written, and rewrites it after a failure.
+    fn open_record(
+        &mut self,
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()> {
+        if self.record_fails {
+            self.record_incomplete = true;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        if std::mem::take(&mut self.record_incomplete) {
+            self.record = held.collect();
+        }
+        Ok(())
     }
 
     /// Applies a step as the kernel would.
@@ -395,11 +412,13 @@ impl Kernel for Shared {
 }
 
 impl Host for Shared {
-    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
+    fn claim(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()> {
         let mut world = self.0.borrow_mut();
-        if world.record_fails {
-            return Err(std::io::ErrorKind::StorageFull.into());
-        }
+        world.open_record(held)?;
         for key in keys {
             world.record.insert(*key);
             world.journal.push(format!("claim {key}"));
@@ -410,12 +429,13 @@ impl Host for Shared {
     fn release(
         &mut self,
         keys: &[VirtualServerKey],
-        _: &mut dyn Iterator<Item = VirtualServerKey>,
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()> {
         let mut world = self.0.borrow_mut();
         if world.steps_left == Some(0) {
             return Ok(());
         }
+        world.open_record(held)?;
         for key in keys {
             world.record.remove(key);
             world.journal.push(format!("release {key}"));

@@ -5,9 +5,9 @@ use std::time::Duration;
 use cluster::object::Object;
 use topology_core::model::Frontend;
 
-use super::fake::Shared;
+use super::fake::{Fault, Shared};
 use super::script::{Loop, service, slice};
-use super::{TCP, key};
+use super::{TCP, key, web_and_other};
 
 /// A Service with a load balancer address, whose virtual server must not exist before its masquerading.
 fn balanced(endpoints: &[&str]) -> Vec<Object> {
@@ -42,4 +42,44 @@ async fn d8_a_drain_of_a_virtual_server_that_waits_for_tables_is_not_due_all_the
     agent.settle(120_000).await;
     assert!(agent.world().servers.contains_key(&external));
     assert_eq!(agent.reconciler.agenda.failing().0, 0);
+}
+
+/// Otherwise a restart would find the key in the record, and delete the other program's virtual server.
+#[tokio::test(start_paused = true)]
+async fn pain_12_a_release_that_cannot_be_written_is_written_later() {
+    for checks in [false, true] {
+        let shared = Shared::default();
+        let mut agent = Loop::over(&shared);
+        agent.start(web_and_other()).await;
+        agent.world().record_fails = true;
+        agent.delete(&service("web", "10.96.0.10", TCP)).await;
+        assert!(agent.world().record.contains(&key("10.96.0.10")));
+        agent.world().record_fails = false;
+        if checks {
+            agent.check().await;
+        } else {
+            agent.apply([service("next", "10.96.0.12", TCP)]).await;
+        }
+        let ours = agent.world().record.clone();
+        assert!(!ours.contains(&key("10.96.0.10")) && ours.contains(&key("10.96.0.11")));
+
+        // Another program creates a virtual server with this key.
+        let mut other = Loop::over(&shared);
+        other.start(web_and_other()).await;
+        shared.0.borrow_mut().record = ours;
+        let mut again = Loop::over(&shared);
+        again.start(web_and_other().split_off(2)).await;
+        assert!(shared.0.borrow().servers.contains_key(&key("10.96.0.10")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d10_a_virtual_server_whose_reply_was_lost_stays_in_a_rewritten_record() {
+    let mut agent = Loop::over(&Shared::default());
+    let lost = "ipvsadm -A -t 10.96.0.10:80 -s wrr".to_owned();
+    agent.world().faults = vec![(lost, Fault::AnswerLost)];
+    agent.start(web_and_other()).await;
+    agent.world().record_incomplete = true;
+    agent.reconciler.complete_record();
+    assert!(agent.world().record.contains(&key("10.96.0.10")));
 }
