@@ -62,6 +62,7 @@ use crate::snapshot::Snapshot;
 use crate::virtual_server::VirtualServerKey;
 use drains::Drains;
 use port_view::{OutsideClients, PortView};
+use source::Sources;
 use stages::TOGETHER;
 use targets::Targets;
 
@@ -82,6 +83,8 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     }
     let targets = Targets::of(service.ports.len(), &slices);
     let own_node = snapshot.node(&me.node);
+    let names: Vec<&str> = service.ports.iter().map(|port| &*port.name).collect();
+    let mut sources = Sources::of(snapshot, service, own_node, &names);
     let mut keys = FxHashSet::default();
     let mut known = FxHashSet::default();
     for port in &service.ports {
@@ -111,7 +114,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
             let earlier = resolution.servers.get(first..).unwrap_or_default();
             match view.same_decision(earlier).cloned() {
                 Some(earlier) => view.repeat(earlier, &mut resolution),
-                None => view.resolve(&mut resolution),
+                None => view.resolve(&mut sources, &mut resolution),
             }
             let claims = view.claims_of_others().into_iter();
             let claims = claims.filter_map(|kind| view.finding_once(kind, &mut known));
@@ -121,9 +124,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 split.push(view);
             }
         }
-        for family in [Family::V4, Family::V6] {
-            resolve_outside(&split, family, &mut resolution);
-        }
+        resolve_outside(&split, &mut sources, &mut resolution);
     }
     resolution
 }
@@ -138,8 +139,23 @@ pub fn resolve_for_clients(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectNam
     }
 }
 
-/// Resolves a port for the outside clients of all its external frontends of a family.
-fn resolve_outside(split: &[PortView<'_>], family: Family, resolution: &mut Resolution) {
+/// Resolves a port for the outside clients of all its external frontends.
+fn resolve_outside<'a>(
+    split: &[PortView<'a>],
+    sources: &mut Sources<'a>,
+    resolution: &mut Resolution,
+) {
+    for family in [Family::V4, Family::V6] {
+        resolve_outside_of(split, family, sources, resolution);
+    }
+}
+
+fn resolve_outside_of<'a>(
+    split: &[PortView<'a>],
+    family: Family,
+    sources: &mut Sources<'a>,
+    resolution: &mut Resolution,
+) {
     let of_family = || split.iter().filter(|view| view.family() == family);
     let Some(first) = of_family().next() else {
         return;
@@ -159,10 +175,10 @@ fn resolve_outside(split: &[PortView<'_>], family: Family, resolution: &mut Reso
         targets: first.targets.clone(),
         ..*first
     };
-    view.resolve(resolution);
+    view.resolve(sources, resolution);
 }
 
-impl PortView<'_> {
+impl<'a> PortView<'a> {
     /// Why the frontend must not be programmed for this Service, given its previous virtual servers.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
         let unusable = self.unusable_address();
@@ -311,12 +327,12 @@ impl PortView<'_> {
         self.finding(FindingKind::BadEndpoint { address, problem })
     }
 
-    fn resolve(&self, resolution: &mut Resolution) {
+    fn resolve(&self, sources: &mut Sources<'a>, resolution: &mut Resolution) {
         let candidates = candidates::collect(self);
         let refused = candidates.refused.iter();
         let findings = refused.map(|candidate| self.bad_endpoint(candidate.endpoint.address));
         resolution.findings.extend(findings);
-        let mut choice = source::choose(self);
+        let mut choice = sources.choose(self);
         let drains = Drains::find(self, choice.policy(), &candidates.accepted);
         choice
             .notes

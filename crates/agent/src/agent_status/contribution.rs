@@ -216,6 +216,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::ServingTerminating
         | Note::NoSuchPolicy { .. }
         | Note::HintsMissing { .. }
+        | Note::PoliciesNotListed { .. }
         | Note::LevelUnreachable { .. }
         | Note::DrainSpares { .. }
         | Note::DrainLocal { .. }

@@ -52,7 +52,7 @@ impl PortWork<'_> {
         Decision {
             source: self.source,
             policy: self.decided_by.take(),
-            lost: std::mem::take(&mut self.lost),
+            lost: std::mem::take(&mut self.lost).into(),
             mode: self.mode,
             levels: self.levels.iter().map(level).collect(),
             avoided: self.avoided().into_iter().cloned().collect(),

@@ -22,8 +22,9 @@ pub struct Decision {
     pub source: PolicySource,
     /// The policy object that decided; `None` for other sources.
     pub policy: Option<PolicyName>,
-    /// Sources that did not decide, with reasons; the strongest first.
-    pub lost: Vec<Lost>,
+    /// Sources that did not decide, with reasons; the strongest first. Of many policy objects of one kind only the first
+    /// are listed, and a note has the number of the others. Virtual servers of one port share the list.
+    pub lost: Arc<[Lost]>,
     /// The mode of the policy.
     pub mode: Mode,
     /// The levels, nearest first; a single one if none of our policies decides.
@@ -276,6 +277,11 @@ pub enum Note {
         /// The requested hints.
         mode: HintMode,
     },
+    /// More policy objects select the Service and do not decide than are listed.
+    PoliciesNotListed {
+        /// The number of those that are not listed.
+        count: usize,
+    },
     /// An annotation or a key of `topologyKeys` is not valid and is ignored; the others count.
     PartlyInvalid,
     /// The levels of the Service's own hard policy cannot be parsed, and no earlier version is known.
@@ -365,6 +371,7 @@ impl Note {
             Self::NotAllowed { .. } => "NotAllowed",
             Self::NoSuchPolicy { .. } => "NoSuchPolicy",
             Self::HintsMissing { .. } => "HintsMissing",
+            Self::PoliciesNotListed { .. } => "PoliciesNotListed",
             Self::PartlyInvalid => "PartlyInvalid",
             Self::BoundaryUnread => "BoundaryUnread",
             Self::LastGoodStays => "LastGoodStays",
@@ -391,6 +398,7 @@ impl Note {
             | Self::NotAllowed { .. }
             | Self::NoSuchPolicy { .. }
             | Self::HintsMissing { .. }
+            | Self::PoliciesNotListed { .. }
             | Self::PartlyInvalid
             | Self::BoundaryUnread
             | Self::LastGoodStays

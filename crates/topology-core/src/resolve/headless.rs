@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::port_view::PortView;
+use super::source::Sources;
 use super::targets::{PortTarget, PortTargets, Targets};
 use super::{Resolution, Viewpoint};
 use crate::model::{
@@ -47,11 +48,17 @@ pub fn resolve_headless(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) 
     };
     let ports = service.ports();
     let by_port = Targets::of(ports.len(), &service.slices);
+    let of_name = service.port_of_name();
+    let names = ports.iter().chain([&*of_name]).map(|port| &*port.name);
+    let mut sources = service.sources(&names.collect::<Vec<_>>());
     for family in FAMILIES {
-        service.add_name(family, &mut resolution);
+        let targets = without_ports(&service.slices, family);
+        let name = (&*of_name, NO_PORT);
+        service.add(name, targets, family, &mut sources, &mut resolution);
         for port in &*ports {
             let targets = by_port.of_port(port, family);
-            service.add(port, port.port.get(), targets, family, &mut resolution);
+            let port = (port, port.port.get());
+            service.add(port, targets, family, &mut sources, &mut resolution);
         }
     }
     resolution
@@ -77,8 +84,12 @@ impl<'a> HeadlessService<'a> {
     /// Resolves the name alone, as [`resolve_headless`] does with all ports.
     pub fn resolve_name(&self) -> Resolution {
         let mut resolution = Resolution::default();
+        let port = self.port_of_name();
+        let mut sources = self.sources(&[&port.name]);
         for family in FAMILIES {
-            self.add_name(family, &mut resolution);
+            let targets = without_ports(&self.slices, family);
+            let name = (&*port, NO_PORT);
+            self.add(name, targets, family, &mut sources, &mut resolution);
         }
         resolution
     }
@@ -87,27 +98,35 @@ impl<'a> HeadlessService<'a> {
     pub fn resolve_port(&self, port: &ServicePort) -> Resolution {
         let mut resolution = Resolution::default();
         let by_port = Targets::of(1, &self.slices);
+        let mut sources = self.sources(&[&port.name]);
         for family in FAMILIES {
             let targets = by_port.of_port(port, family);
-            self.add(port, port.port.get(), targets, family, &mut resolution);
+            let port = (port, port.port.get());
+            self.add(port, targets, family, &mut sources, &mut resolution);
         }
         resolution
     }
 
-    fn add_name(&self, family: Family, resolution: &mut Resolution) {
-        let unnamed = ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN);
-        let first = self.service.ports.first().unwrap_or(&unnamed);
-        let targets = without_ports(&self.slices, family);
-        self.add(first, NO_PORT, targets, family, resolution);
+    /// The port as which the name is decided.
+    fn port_of_name(&self) -> Cow<'_, ServicePort> {
+        let unnamed = || Cow::Owned(ServicePort::new("", Protocol::Tcp, NonZeroU16::MIN));
+        let first = self.service.ports.first();
+        first.map_or_else(unnamed, Cow::Borrowed)
+    }
+
+    /// What may decide the ports with these names.
+    fn sources(&self, ports: &[&str]) -> Sources<'_> {
+        let own_node = self.snapshot.node(&self.me.node);
+        Sources::of(self.snapshot, self.service, own_node, ports)
     }
 
     /// Adds the server for these endpoints, if there are any.
-    fn add(
-        &self,
-        port: &ServicePort,
-        number: u16,
-        targets: PortTargets<'_>,
+    fn add<'v>(
+        &'v self,
+        (port, number): (&'v ServicePort, u16),
+        targets: PortTargets<'v>,
         family: Family,
+        sources: &mut Sources<'v>,
         resolution: &mut Resolution,
     ) {
         if targets.is_empty() {
@@ -124,7 +143,7 @@ impl<'a> HeadlessService<'a> {
             outside: None,
             own_node: self.snapshot.node(&self.me.node),
         };
-        view.resolve(resolution);
+        view.resolve(sources, resolution);
     }
 }
 

@@ -19,12 +19,15 @@ mod ranking;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::categorize::Topology;
 use super::decision::{Lost, LostBecause, Note};
 use super::port_view::PortView;
-use crate::model::{Faults, PolicyName, Service, TopologyPolicy, TrafficPolicy};
+use crate::model::{Faults, Node, PolicyName, Service, TopologyPolicy, TrafficPolicy};
 use crate::policy::{LevelKey, Policy, PolicySource, suggest};
-use ranking::Ranking;
+use crate::snapshot::Snapshot;
+use ranking::{PortRanking, Ranking};
 
 /// What decides the endpoints.
 #[derive(Clone, Copy)]
@@ -37,6 +40,9 @@ pub(super) enum DecidingRule<'a> {
     KubeProxy(Topology),
 }
 
+/// The most policy objects of one kind that a decision lists because they do not decide.
+const MOST_LISTED: usize = 20;
+
 /// The rule that decides, and the sources that do not.
 #[derive(Clone)]
 pub(super) struct Choice<'a> {
@@ -44,6 +50,8 @@ pub(super) struct Choice<'a> {
     pub(super) source: PolicySource,
     pub(super) decided_by: Option<PolicyName>,
     pub(super) lost: Vec<Lost>,
+    /// The number of policy objects that do not decide and are not in `lost`.
+    unlisted: usize,
     pub(super) notes: Vec<Note>,
     /// The policy of annotations without levels, which is added to the rule.
     pub(super) added: Option<&'a Policy>,
@@ -51,28 +59,56 @@ pub(super) struct Choice<'a> {
     pub(super) max_overload: Option<u32>,
 }
 
-/// Finds what decides.
-pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
-    let mut choice = Choice {
-        rule: DecidingRule::KubeProxy(Topology::Anywhere),
-        source: PolicySource::Uniform,
-        decided_by: None,
-        lost: Vec::new(),
-        notes: Vec::new(),
-        added: None,
-        max_overload: None,
-    };
-    let ranking = Ranking::of(view);
-    if view.traffic_policy() == TrafficPolicy::Local {
-        (choice.rule, choice.source) = (DecidingRule::Local, view.local_source());
+/// What may decide the ports of one Service.
+pub(super) struct Sources<'a> {
+    ranking: Ranking<'a>,
+    /// The level that was most likely meant, for each label that no Node has.
+    similar: FxHashMap<Arc<str>, Option<String>>,
+}
+
+impl<'a> Sources<'a> {
+    /// Finds what may decide the ports of `service` with these names.
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        service: &'a Service,
+        own_node: Option<&Node>,
+        ports: &[&str],
+    ) -> Self {
+        Self {
+            ranking: Ranking::of(snapshot, service, own_node, ports),
+            similar: FxHashMap::default(),
+        }
     }
-    choice.consider_objects(PolicySource::ClusterOverride, &ranking);
-    choice.consider_owner(view, &ranking);
-    choice.consider_objects(PolicySource::NamespacePolicy, &ranking);
-    choice.consider_objects(PolicySource::ClusterDefault, &ranking);
-    choice.note_unknown_levels(view);
-    choice.note_unreachable_levels(view);
-    choice
+
+    /// Finds what decides one of the ports.
+    pub(super) fn choose(&mut self, view: &PortView<'a>) -> Choice<'a> {
+        let mut choice = Choice {
+            rule: DecidingRule::KubeProxy(Topology::Anywhere),
+            source: PolicySource::Uniform,
+            decided_by: None,
+            lost: Vec::new(),
+            unlisted: 0,
+            notes: Vec::new(),
+            added: None,
+            max_overload: None,
+        };
+        if view.traffic_policy() == TrafficPolicy::Local {
+            (choice.rule, choice.source) = (DecidingRule::Local, view.local_source());
+        }
+        let ranking = &self.ranking;
+        let port = &*view.port.name;
+        choice.consider_objects(PolicySource::ClusterOverride, &ranking.overriding.at(port));
+        choice.consider_owner(view, ranking);
+        choice.consider_objects(
+            PolicySource::NamespacePolicy,
+            &ranking.of_namespace.at(port),
+        );
+        choice.consider_objects(PolicySource::ClusterDefault, &ranking.of_cluster.at(port));
+        choice.note_unlisted();
+        choice.note_unknown_levels(view, &mut self.similar);
+        choice.note_unreachable_levels(view);
+        choice
+    }
 }
 
 impl<'a> Choice<'a> {
@@ -104,25 +140,37 @@ impl<'a> Choice<'a> {
         });
     }
 
-    /// Considers the policy objects of one kind, the best first.
-    fn consider_objects(&mut self, source: PolicySource, ranking: &Ranking<'a>) {
-        let mut best: Option<&TopologyPolicy> = None;
-        for ranked in ranking.of_source(source) {
-            let object = ranked.object;
-            let why = match (ranked.mismatch, best) {
+    /// Considers the policy objects of one kind.
+    fn consider_objects(&mut self, source: PolicySource, ranking: &PortRanking<'_, 'a>) {
+        let best = ranking.best();
+        let decider = best.filter(|_| self.is_open());
+        if let Some(object) = decider {
+            self.decide_by(&object.policy, source);
+            self.decided_by = Some(object.id());
+        }
+        let is_same = |other: Option<&TopologyPolicy>, object: &TopologyPolicy| {
+            other.is_some_and(|other| std::ptr::eq(other, object))
+        };
+        let others = ranking
+            .iter()
+            .filter(|(object, _)| !is_same(decider, object));
+        for (object, mismatch) in others.take(MOST_LISTED) {
+            let why = match (mismatch, best) {
                 (Some(why), _) => why,
-                (None, Some(best)) => ranking::behind(best, object),
-                (None, None) => {
-                    best = Some(object);
-                    if self.is_open() {
-                        self.decide_by(&object.policy, source);
-                        self.decided_by = Some(object.id());
-                        continue;
-                    }
-                    LostBecause::Weaker
-                }
+                (None, Some(best)) if !is_same(Some(best), object) => ranking::behind(best, object),
+                (None, _) => LostBecause::Weaker,
             };
             self.lose(source, Some(object), why);
+        }
+        let lost = ranking.len() - usize::from(decider.is_some());
+        self.unlisted += lost.saturating_sub(MOST_LISTED);
+    }
+
+    /// Notes how many policy objects are not listed.
+    fn note_unlisted(&mut self) {
+        if self.unlisted > 0 {
+            let count = self.unlisted;
+            self.notes.push(Note::PoliciesNotListed { count });
         }
     }
 
@@ -131,7 +179,7 @@ impl<'a> Choice<'a> {
         let service = view.service;
         self.consider_faults(service);
         if let Some(name) = &service.named_policy {
-            self.consider_named(name, ranking);
+            self.consider_named(view, name, ranking);
         }
         let Some(policy) = view.service.policy.as_deref() else {
             return;
@@ -144,7 +192,7 @@ impl<'a> Choice<'a> {
             self.lose(policy.source, None, LostBecause::Weaker);
             return;
         }
-        let limits = ranking.limits();
+        let limits = ranking.limits(&view.port.name);
         let denied = limits.filter(|(_, limits)| !limits::allows(limits, policy.mode));
         if let Some((object, _)) = denied {
             self.lose(policy.source, None, LostBecause::NotAllowed);
@@ -177,21 +225,24 @@ impl<'a> Choice<'a> {
         self.added = Some(policy);
     }
 
-    /// Notes labels of the policy, and of what is added to it, that no Node has.
-    fn note_unknown_levels(&mut self, view: &PortView<'_>) {
-        let policies = self.policy().into_iter().chain(self.added);
-        let notes = policies.flat_map(|policy| {
+    /// Notes labels of the policy, and of what is added to it, that no Node has. The search for `similar` labels is
+    /// too expensive to repeat for each port.
+    fn note_unknown_levels(
+        &mut self,
+        view: &PortView<'_>,
+        similar: &mut FxHashMap<Arc<str>, Option<String>>,
+    ) {
+        for policy in self.policy().into_iter().chain(self.added) {
             let keys = policy.label_keys();
-            let unknown = keys.filter(|key| !view.snapshot.has_label(key));
-            unknown.map(|key| {
-                let suggestion = suggest(key, view.snapshot.node_labels());
+            for key in keys.filter(|key| !view.snapshot.has_label(key)) {
+                let search = || suggest(key, view.snapshot.node_labels());
+                let found = similar.entry(Arc::clone(key)).or_insert_with(search);
                 let level = LevelKey::Label(Arc::clone(key));
-                let similar = suggestion.map(|name| policy.source.level_name(&name).to_owned());
-                Note::LevelUnknown { level, similar }
-            })
-        });
-        let notes: Vec<Note> = notes.collect();
-        self.notes.extend(notes);
+                let similar = found.as_ref().map(|name| policy.source.level_name(name));
+                let similar = similar.map(str::to_owned);
+                self.notes.push(Note::LevelUnknown { level, similar });
+            }
+        }
     }
 
     /// Notes levels that never contain an endpoint, because an earlier level contains all that could be in them.
@@ -229,12 +280,12 @@ impl<'a> Choice<'a> {
     }
 
     /// Considers the policy object that an annotation names.
-    fn consider_named(&mut self, name: &Arc<str>, ranking: &Ranking<'a>) {
+    fn consider_named(&mut self, view: &PortView<'a>, name: &Arc<str>, ranking: &Ranking<'a>) {
         let Some(ranked) = ranking.named() else {
             self.notes.push(Note::NoSuchPolicy { name: name.clone() });
             return;
         };
-        if let (None, true) = (ranked.mismatch, self.is_open()) {
+        if self.is_open() && ranked.applies_to(&view.port.name) {
             self.decide_by(&ranked.object.policy, PolicySource::NamespacePolicy);
             self.decided_by = Some(ranked.object.id());
         }

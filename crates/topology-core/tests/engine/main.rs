@@ -27,6 +27,8 @@ mod labels;
 #[cfg(test)]
 mod locations;
 #[cfg(test)]
+mod many_policies;
+#[cfg(test)]
 mod options;
 #[cfg(test)]
 mod plan;

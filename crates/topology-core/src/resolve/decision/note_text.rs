@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::Note;
 use crate::hints::HintMode;
-use crate::policy::LevelKey;
+use crate::model::PolicyName;
+use crate::policy::{LevelKey, Mode};
 use crate::scheduler::Scheduler;
 
 const PARTLY_INVALID: &str =
@@ -32,6 +33,25 @@ fn hints_missing(f: &mut fmt::Formatter<'_>, mode: HintMode) -> fmt::Result {
     write!(f, "no endpoint has a hint, so {field} has no effect")
 }
 
+fn not_allowed(f: &mut fmt::Formatter<'_>, asked: Mode, by: &PolicyName) -> fmt::Result {
+    let asked = asked.as_str();
+    write!(
+        f,
+        "mode {asked} is not used, the next source decides: {by} allows owners other modes"
+    )
+}
+
+fn not_listed(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
+    let (policies, select, are) = match count {
+        1 => ("policy", "selects", "does not decide and is"),
+        _ => ("policies", "select", "do not decide and are"),
+    };
+    write!(
+        f,
+        "{count} more {policies} that {select} the Service {are} not listed"
+    )
+}
+
 fn unreachable_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, by: &LevelKey) -> fmt::Result {
     write!(
         f,
@@ -54,18 +74,13 @@ impl fmt::Display for Note {
                 f,
                 "max-overload is {given} %, not {asked} %: {by} limits owners"
             ),
-            Self::NotAllowed { asked, by } => {
-                let asked = asked.as_str();
-                write!(
-                    f,
-                    "mode {asked} is not used, the next source decides: {by} allows owners other modes"
-                )
-            }
+            Self::NotAllowed { asked, by } => not_allowed(f, *asked, by),
             Self::NoSuchPolicy { name } => write!(
                 f,
                 "there is no TopologyPolicy {name} in the namespace, the next source decides"
             ),
             Self::HintsMissing { mode } => hints_missing(f, *mode),
+            Self::PoliciesNotListed { count } => not_listed(f, *count),
             Self::PartlyInvalid => f.write_str(PARTLY_INVALID),
             Self::BoundaryUnread => f.write_str(BOUNDARY_UNREAD),
             Self::LastGoodStays => f.write_str(LAST_GOOD_STAYS),
