@@ -86,36 +86,4 @@ impl ClientArgs {
             )?)),
         })
     }
-
-    /// Applies a field of a `KubeProxyConfiguration`.
-    ///
-    /// # Errors
-    /// The text is not a value of the field.
-    pub fn take(&mut self, field: &str, text: &str) -> Result<(), String> {
-        let name = || text.parse().map_err(|error| format!("{error}"));
-        match field {
-            "detectLocalMode" => {
-                let mode = DetectLocalMode::from_str(text, false);
-                self.detect_local_mode = mode.map_err(|_unknown| {
-                    format!(
-                        "{text:?} is not one of ClusterCIDR, NodeCIDR, BridgeInterface and \
-                         InterfaceNamePrefix"
-                    )
-                })?;
-            }
-            "detectLocal.bridgeInterface" => self.pod_bridge_interface = Some(name()?),
-            _ => self.pod_interface_name_prefix = Some(name()?),
-        }
-        Ok(())
-    }
-
-    /// The mode in the notation of kube-proxy.
-    pub fn mode(&self) -> &'static str {
-        match self.detect_local_mode {
-            DetectLocalMode::ClusterCidr => "ClusterCIDR",
-            DetectLocalMode::NodeCidr => "NodeCIDR",
-            DetectLocalMode::BridgeInterface => "BridgeInterface",
-            DetectLocalMode::InterfaceNamePrefix => "InterfaceNamePrefix",
-        }
-    }
 }

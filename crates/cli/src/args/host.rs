@@ -9,7 +9,7 @@ use dataplane::ipvs::IpvsTimeouts;
 use dataplane::sysctl::ConntrackSettings;
 use rustix::thread::sched_getaffinity;
 
-use super::values::{self, Timeout};
+use super::values::Timeout;
 
 /// The processors of the machine, as a list such as `0-3,8`.
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
@@ -177,37 +177,6 @@ impl HostArgs {
             min: min.unwrap_or(MIN),
         }
     }
-
-    /// Applies a field of a `KubeProxyConfiguration`.
-    ///
-    /// # Errors
-    /// The text is not a value of the field, or no timeout has that name.
-    pub fn take(&mut self, field: &str, text: &str) -> Result<(), String> {
-        let timeout = match field {
-            "ipvs.tcpTimeout" => &mut self.ipvs_tcp_timeout,
-            "ipvs.tcpFinTimeout" => &mut self.ipvs_tcpfin_timeout,
-            "ipvs.udpTimeout" => &mut self.ipvs_udp_timeout,
-            "conntrack.tcpEstablishedTimeout" => &mut self.conntrack_tcp_timeout_established,
-            "conntrack.tcpCloseWaitTimeout" => &mut self.conntrack_tcp_timeout_close_wait,
-            "conntrack.udpTimeout" => &mut self.conntrack_udp_timeout,
-            "conntrack.udpStreamTimeout" => &mut self.conntrack_udp_timeout_stream,
-            "conntrack.maxPerCore" => return number(&mut self.conntrack_max_per_core, text),
-            "conntrack.min" => return number(&mut self.conntrack_min, text),
-            "conntrack.tcpBeLiberal" => {
-                self.conntrack_tcp_be_liberal = values::boolean(text)?;
-                return Ok(());
-            }
-            _ => return Err(format!("{field} is not a timeout")),
-        };
-        *timeout = Some(text.parse()?);
-        Ok(())
-    }
-}
-
-fn number(held: &mut Option<u64>, text: &str) -> Result<(), String> {
-    let number = text.parse();
-    *held = Some(number.map_err(|_why| format!("{text:?} is not a number of connections"))?);
-    Ok(())
 }
 
 /// The processors of the machine. This process may use fewer of them, if kubelet's CPU manager gives some to other pods.
@@ -271,24 +240,16 @@ mod tests {
         assert_eq!(settings.tcp_established, Some(86_400));
         assert_eq!(settings.tcp_close_wait, Some(3_600));
         assert_eq!((settings.udp, settings.udp_stream), (None, None));
-        let fields = [
-            ("conntrack.tcpEstablishedTimeout", "0s"),
-            ("conntrack.udpTimeout", "10s"),
-            ("conntrack.tcpBeLiberal", "True"),
-            ("ipvs.udpTimeout", "1m"),
-        ];
-        for (field, text) in fields {
-            assert_eq!(args.take(field, text), Ok(()), "{field}");
-        }
+        let timeout = |text: &str| Some(text.parse().unwrap());
+        args.conntrack_tcp_timeout_established = timeout("0s");
+        args.conntrack_udp_timeout = timeout("10s");
+        args.ipvs_udp_timeout = timeout("1m");
         let settings = args.conntrack(true);
         assert_eq!(settings.tcp_established, None);
         assert_eq!(settings.tcp_close_wait, Some(3_600));
         assert_eq!(settings.udp, Some(10));
-        assert!(settings.tcp_be_liberal);
         let ipvs = args.ipvs();
         assert_eq!((ipvs.tcp, ipvs.tcp_fin, ipvs.udp), (None, None, Some(60)));
-        assert!(args.take("conntrack.future", "1").is_err());
-        assert!(args.take("conntrack.min", "x").is_err());
-        assert!(args.take("ipvs.udpTimeout", "-1s").is_err());
+        assert!("-1s".parse::<Timeout>().is_err());
     }
 }

@@ -4,8 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use clap::ValueEnum as _;
-use clap::builder::PossibleValue;
+use clap::ValueEnum;
 use dataplane::nftables::LinkName;
 use serde_json::{Value, json};
 
@@ -34,7 +33,7 @@ fn kube_proxy(args: &AgentArgs) -> Value {
         "hostnameOverride": args.node(),
         "bindAddress": args.node_ip.first().copied().unwrap_or(any),
         "clusterCIDR": texts(&args.clients.cluster_cidr).join(","),
-        "detectLocalMode": args.clients.mode(),
+        "detectLocalMode": name(&args.clients.detect_local_mode),
         "detectLocal": {
             "bridgeInterface": link(args.clients.pod_bridge_interface.as_ref()),
             "interfaceNamePrefix": link(args.clients.pod_interface_name_prefix.as_ref()),
@@ -46,7 +45,7 @@ fn kube_proxy(args: &AgentArgs) -> Value {
         "bindAddressHardFail": args.bind_address_hard_fail,
         "clientConnection": {"kubeconfig": args.origin.kubeconfig},
         "logging": {
-            "format": args.log_format.to_possible_value().as_ref().map(PossibleValue::get_name),
+            "format": name(&args.log_format),
             "verbosity": verbosity(args.log_level()),
         },
         "oomScoreAdj": args.oom_score_adj.unwrap_or(OOM_SCORE_ADJ),
@@ -88,7 +87,7 @@ fn own(args: &AgentArgs) -> Value {
         "cluster": args.origin.cluster,
         "kubeconfig": args.origin.kubeconfig,
         "master": args.origin.master,
-        "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
+        "nodeSource": name(&args.node_source),
         "serviceCIDRs": texts(&args.service.service_cidr),
         "nodeIPs": args.node_ip,
         "externalIPRanges": texts(&args.service.allow_lists.external_ip_ranges),
@@ -127,6 +126,12 @@ fn duration(length: Duration) -> String {
         (0, minutes) => format!("{minutes}m{seconds}s"),
         (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
     }
+}
+
+/// The name of a value on the command line.
+fn name(value: &impl ValueEnum) -> Option<String> {
+    let value = value.to_possible_value()?;
+    Some(value.get_name().to_owned())
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn masquerading_and_the_detection_of_local_pods_are_those_of_the_file() {
 /// KP-CF-29, KP-CF-35 to KP-CF-38: zero turns a default of kube-proxy off, null does not.
 #[test]
 fn timeouts_and_the_connection_tracking_table_are_those_of_the_file() {
-    let lines = "ipvs: {udpTimeout: 1m, tcpTimeout: 0s}\nconntrack: {maxPerCore: 0, min: null, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: null, tcpBeLiberal: true}\n";
+    let lines = "ipvs: {udpTimeout: 1m, tcpTimeout: 0s}\nconntrack: {maxPerCore: 0, min: null, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: null, tcpBeLiberal: True}\n";
     let (args, unfollowed) = with(&[], lines).unwrap();
     assert_eq!(unfollowed, Vec::<String>::new());
     let ipvs = args.host.ipvs();

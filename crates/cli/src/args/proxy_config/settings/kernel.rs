@@ -2,7 +2,7 @@
 
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{GivenValue, ValueKind};
-use crate::args::AgentArgs;
+use crate::args::values::{self, Timeout};
 
 const COUNT: ValueKind = ValueKind::Integer(0, i64::MAX);
 
@@ -11,14 +11,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         ("conntrack.maxPerCore", "conntrack-max-per-core"),
         COUNT,
         "`--conntrack-max-per-core`; 32768 if neither is given; 0 keeps the kernel's limit",
-        timeout,
+        |args, given| count(&mut args.host.conntrack_max_per_core, given),
     )
     .with_zero(),
     Setting::applied(
         ("conntrack.min", "conntrack-min"),
         COUNT,
         "`--conntrack-min`; 131072 if neither is given",
-        timeout,
+        |args, given| count(&mut args.host.conntrack_min, given),
     )
     .with_zero(),
     Setting::applied(
@@ -28,7 +28,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ),
         ValueKind::Duration,
         "`--conntrack-tcp-timeout-established`; 24h if neither is given; 0 keeps the kernel's",
-        timeout,
+        |args, given| timeout(&mut args.host.conntrack_tcp_timeout_established, given),
     )
     .with_zero(),
     Setting::applied(
@@ -38,34 +38,43 @@ pub(super) const SETTINGS: &[Setting] = &[
         ),
         ValueKind::Duration,
         "`--conntrack-tcp-timeout-close-wait`; 1h if neither is given; 0 keeps the kernel's",
-        timeout,
+        |args, given| timeout(&mut args.host.conntrack_tcp_timeout_close_wait, given),
     )
     .with_zero(),
     Setting::applied(
         ("conntrack.tcpBeLiberal", "conntrack-tcp-be-liberal"),
         ValueKind::Switch,
         "`--conntrack-tcp-be-liberal`",
-        timeout,
+        |args, given| {
+            args.host.conntrack_tcp_be_liberal = values::boolean(&given.text)?;
+            Ok(None)
+        },
     ),
     Setting::applied(
         ("conntrack.udpTimeout", "conntrack-udp-timeout"),
         ValueKind::Duration,
         "`--conntrack-udp-timeout`",
-        timeout,
+        |args, given| timeout(&mut args.host.conntrack_udp_timeout, given),
     ),
     Setting::applied(
         ("conntrack.udpStreamTimeout", "conntrack-udp-timeout-stream"),
         ValueKind::Duration,
         "`--conntrack-udp-timeout-stream`",
-        timeout,
+        |args, given| timeout(&mut args.host.conntrack_udp_timeout_stream, given),
     ),
 ];
 
-/// Sets a timeout or the size of the connection tracking table.
 pub(super) fn timeout(
-    args: &mut AgentArgs,
+    slot: &mut Option<Timeout>,
     given: &GivenValue,
 ) -> Result<Option<&'static str>, String> {
-    args.host.take(&given.field, &given.text)?;
+    *slot = Some(given.text.parse()?);
+    Ok(None)
+}
+
+fn count(slot: &mut Option<u64>, given: &GivenValue) -> Result<Option<&'static str>, String> {
+    let text = &given.text;
+    let count = text.parse();
+    *slot = Some(count.map_err(|_why| format!("{text:?} is not a number of connections"))?);
     Ok(None)
 }

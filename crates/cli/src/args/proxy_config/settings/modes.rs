@@ -51,19 +51,19 @@ pub(super) const SETTINGS: &[Setting] = &[
         ("ipvs.tcpTimeout", "ipvs-tcp-timeout"),
         ValueKind::Duration,
         "`--ipvs-tcp-timeout`",
-        timeout,
+        |args, given| timeout(&mut args.host.ipvs_tcp_timeout, given),
     ),
     Setting::applied(
         ("ipvs.tcpFinTimeout", "ipvs-tcpfin-timeout"),
         ValueKind::Duration,
         "`--ipvs-tcpfin-timeout`",
-        timeout,
+        |args, given| timeout(&mut args.host.ipvs_tcpfin_timeout, given),
     ),
     Setting::applied(
         ("ipvs.udpTimeout", "ipvs-udp-timeout"),
         ValueKind::Duration,
         "`--ipvs-udp-timeout`",
-        timeout,
+        |args, given| timeout(&mut args.host.ipvs_udp_timeout, given),
     ),
     Setting::applied(
         ("iptables.masqueradeAll", "masquerade-all"),

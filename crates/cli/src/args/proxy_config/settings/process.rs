@@ -1,9 +1,12 @@
 //! Settings of the process: the API server, its servers, the node and its addresses.
 
+use clap::ValueEnum as _;
+use dataplane::nftables::LinkName;
 use topology_core::model::{NodePortEntry, ParseNodePortEntryError};
 
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{self, GivenValue, ValueKind};
+use crate::args::clients::DetectLocalMode;
 use crate::args::{AgentArgs, values};
 
 const NOT_OF_MODE: &str = "this proxy only uses IPVS";
@@ -156,19 +159,19 @@ pub(super) const SETTINGS: &[Setting] = &[
         ("detectLocalMode", "detect-local-mode"),
         ValueKind::Words(&["ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"]),
         "`--detect-local-mode`",
-        detect_local,
+        detect_local_mode,
     ),
     Setting::applied(
         ("detectLocal.bridgeInterface", "pod-bridge-interface"),
         ValueKind::Text,
         "`--pod-bridge-interface`",
-        detect_local,
+        |args, given| link_name(&mut args.clients.pod_bridge_interface, given),
     ),
     Setting::applied(
         ("detectLocal.interfaceNamePrefix", "pod-interface-name-prefix"),
         ValueKind::Text,
         "`--pod-interface-name-prefix`",
-        detect_local,
+        |args, given| link_name(&mut args.clients.pod_interface_name_prefix, given),
     ),
     Setting::applied(
         ("oomScoreAdj", "oom-score-adj"),
@@ -216,8 +219,26 @@ fn hostname_override(
     }
 }
 
-fn detect_local(args: &mut AgentArgs, given: &GivenValue) -> Result<Option<&'static str>, String> {
-    args.clients.take(&given.field, &given.text)?;
+fn detect_local_mode(
+    args: &mut AgentArgs,
+    given: &GivenValue,
+) -> Result<Option<&'static str>, String> {
+    let mode = DetectLocalMode::from_str(&given.text, false);
+    args.clients.detect_local_mode = mode.map_err(|_unknown| {
+        format!(
+            "{:?} is not one of ClusterCIDR, NodeCIDR, BridgeInterface and InterfaceNamePrefix",
+            given.text
+        )
+    })?;
+    Ok(None)
+}
+
+fn link_name(
+    slot: &mut Option<LinkName>,
+    given: &GivenValue,
+) -> Result<Option<&'static str>, String> {
+    let name = given.text.parse();
+    *slot = Some(name.map_err(|error| format!("{error}"))?);
     Ok(None)
 }
 
