@@ -196,7 +196,7 @@ fn failed(error: &ApiError, is_read: bool) -> Response {
         | Fault::Unreachable
         | Fault::Certificate
         | Fault::Timeout
-        | Fault::Garbled
+        | Fault::DecodeError
         | Fault::Credentials
         | Fault::Refused => Response::Failed,
     }

@@ -206,7 +206,7 @@ impl Connection {
         let (verb, target) = (call.verb, Target::of(call.path));
         let body = self.open_body(call).await?.all().await?;
         serde_json::from_slice(&body)
-            .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
+            .map_err(|error| ApiError::new(verb, &target, Fault::DecodeError, &error))
     }
 
     /// Sends a request and returns the body of a successful answer as a stream. If one side does

@@ -41,7 +41,7 @@ pub enum Fault {
     /// No answer, or an incomplete one, within the time limit.
     Timeout,
     /// The answer cannot be decoded.
-    Garbled,
+    DecodeError,
     /// The client cannot read its credentials.
     Credentials,
     /// Any other refusal.
@@ -72,7 +72,7 @@ impl Fault {
             Self::Unreachable => "Unreachable",
             Self::Certificate => "Certificate",
             Self::Timeout => "Timeout",
-            Self::Garbled => "Garbled",
+            Self::DecodeError => "DecodeError",
             Self::Credentials => "Credentials",
             Self::Refused => "Refused",
         }
@@ -157,7 +157,7 @@ impl ApiError {
             Fault::Credentials => {
                 "check the kubeconfig, or the command or file that it names".to_owned()
             }
-            Fault::Garbled => {
+            Fault::DecodeError => {
                 "check that the address is that of a Kubernetes API server".to_owned()
             }
             Fault::NotFound

@@ -120,7 +120,7 @@ async fn each_status_code_has_its_fault() {
             "{error}"
         );
     }
-    assert_eq!(error(200, "<html>").await.fault, Fault::Garbled);
+    assert_eq!(error(200, "<html>").await.fault, Fault::DecodeError);
 }
 
 #[tokio::test]
@@ -177,11 +177,11 @@ async fn a_compressed_answer_is_read_whole_and_counted_compressed() {
 }
 
 #[tokio::test]
-async fn an_answer_with_a_wrong_content_encoding_is_garbled() {
+async fn an_answer_with_a_wrong_content_encoding_cannot_be_decoded() {
     let plain = r#"{"kind":"ServiceList"}"#;
     let (api, _) = server(move || ([("content-encoding", "gzip")], plain).into_response());
     let error = api.get("/api/v1/services").await.unwrap_err();
-    assert_eq!(error.fault, Fault::Garbled);
+    assert_eq!(error.fault, Fault::DecodeError);
     assert!(error.message.contains("gzip header"), "{error}");
 }
 

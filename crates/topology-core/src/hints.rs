@@ -82,7 +82,7 @@ pub fn reconcile(
         HintMode::SameZone | HintMode::SameNode | HintMode::Nothing => {
             distribution::write(mode, slices);
             if hinted {
-                Err(HintProblem::NoLongerAsked)
+                Err(HintProblem::NoLongerRequested)
             } else {
                 Ok(false)
             }

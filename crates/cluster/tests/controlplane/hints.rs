@@ -153,7 +153,7 @@ mod alone {
                 HintProblem::TooFewEndpoints { .. } => "Insufficient number of endpoints",
                 HintProblem::Overload { .. } => "without exceeding overload threshold",
                 HintProblem::EndpointWithoutZone => "do not have a zone specified",
-                HintProblem::NoLongerAsked => "has been disabled",
+                HintProblem::NoLongerRequested => "has been disabled",
             },
         }
     }

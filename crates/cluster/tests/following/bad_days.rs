@@ -152,7 +152,7 @@ async fn a_continue_token_that_repeats_causes_few_requests() {
     assert!((10..500).contains(&requests), "{requests}");
     assert!(!followed.is_whole());
     let error = followed.state("services").error.unwrap();
-    assert_eq!(error.fault, Fault::Garbled);
+    assert_eq!(error.fault, Fault::DecodeError);
     assert!(
         error.message.contains("same continue token again"),
         "{error}"

@@ -224,7 +224,7 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
 fn degraded(fallbacks: &[&Fallback]) -> NewCondition {
     let Some(first) = fallbacks.first() else {
         let message = "every Service gets what the policy requests".to_owned();
-        return NewCondition::new("Degraded", "False", "AsAsked", message);
+        return NewCondition::new("Degraded", "False", "AsRequested", message);
     };
     let services: BTreeSet<&ObjectName> =
         fallbacks.iter().map(|fallback| &fallback.service).collect();

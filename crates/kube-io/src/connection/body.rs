@@ -77,7 +77,7 @@ impl Chunks {
                 return Ok(Some(data));
             };
             let part = inflater.next(&data, MAX_BODY);
-            let part = part.map_err(|error| self.error(Fault::Garbled, &error))?;
+            let part = part.map_err(|error| self.error(Fault::DecodeError, &error))?;
             if !part.is_empty() {
                 return Ok(Some(part));
             }
@@ -93,12 +93,12 @@ impl Chunks {
             })?;
             let Some(chunk) = next? else { break };
             if all.len() + chunk.len() > MAX_BODY {
-                return Err(self.error(Fault::Garbled, "the answer does not end"));
+                return Err(self.error(Fault::DecodeError, "the answer does not end"));
             }
             all.extend_from_slice(&chunk);
         }
         let ended = self.inflater.as_mut().map_or(Ok(()), Inflater::end);
-        ended.map_err(|error| self.error(Fault::Garbled, &error))?;
+        ended.map_err(|error| self.error(Fault::DecodeError, &error))?;
         Ok(all)
     }
 

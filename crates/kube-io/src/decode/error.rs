@@ -10,6 +10,6 @@ pub enum DecodeError {
     Event(Box<str>),
 }
 
-pub(super) fn garbled(message: impl Into<String>) -> DecodeError {
+pub(super) fn decode_error(message: impl Into<String>) -> DecodeError {
     DecodeError::Protobuf(message.into())
 }

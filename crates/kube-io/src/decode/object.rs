@@ -8,7 +8,7 @@ use object_tree::{Node, Value as TreeValue};
 use serde_json::Value;
 
 use super::encoding::Encoding;
-use super::error::{DecodeError, garbled};
+use super::error::{DecodeError, decode_error};
 use super::json::{self, Tree};
 use super::page::Page;
 use super::protobuf;
@@ -119,5 +119,5 @@ impl DecodedObject for Value {
 }
 
 fn unrequested() -> DecodeError {
-    garbled("JSON was requested")
+    decode_error("JSON was requested")
 }

@@ -13,7 +13,7 @@ mod wire;
 use value::{bytes_of, text_in};
 use wire::{Fields, Value};
 
-use super::error::{DecodeError, garbled};
+use super::error::{DecodeError, decode_error};
 use super::page::Page;
 use object_tree::{Node, Text};
 
@@ -29,7 +29,7 @@ pub(super) fn object(bytes: &[u8]) -> Result<Node, DecodeError> {
 pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, DecodeError> {
     let (kind, list) = open(bytes)?;
     let Some(kind) = kind.strip_suffix("List") else {
-        return Err(garbled(format!("a {kind} is not a list")));
+        return Err(decode_error(format!("a {kind} is not a list")));
     };
     let table = kinds::of(kind)?;
     let mut page = None;
@@ -40,7 +40,7 @@ pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, Dec
             _ => {}
         }
     }
-    page.ok_or_else(|| garbled("a list without metadata"))
+    page.ok_or_else(|| decode_error("a list without metadata"))
 }
 
 /// Reads a `WatchEvent`: its type, and its object.
@@ -54,7 +54,7 @@ pub(super) fn event(bytes: &[u8]) -> Result<(Text, Node), DecodeError> {
 /// Returns the kind and the bytes of the object in an envelope (`runtime.Unknown`).
 fn open(envelope: &[u8]) -> Result<(Text, &[u8]), DecodeError> {
     let Some(envelope) = envelope.strip_prefix(MAGIC) else {
-        return Err(garbled("an object without its envelope"));
+        return Err(decode_error("an object without its envelope"));
     };
     let type_meta = bytes_of(envelope, 1)?;
     Ok((text_in(type_meta, 2)?, bytes_of(envelope, 2)?))

@@ -68,7 +68,10 @@ pub(crate) fn refused(
     body: &[u8],
 ) -> ApiError {
     let status = form.object(body);
-    let status = status.map_or_else(|_garbled| Status::default(), |object| Status::of(&object));
+    let status = status.map_or_else(
+        |_undecodable| Status::default(),
+        |object| Status::of(&object),
+    );
     let said = if !status.message.is_empty() {
         status.message.clone()
     } else if form == Encoding::Json {

@@ -285,6 +285,6 @@ impl<O: DecodedObject> Driver<O> {
 
     fn error(&self, verb: Verb, message: &(impl ToString + ?Sized)) -> ApiError {
         let target = Target::of(self.resource.path);
-        ApiError::new(verb, &target, Fault::Garbled, message)
+        ApiError::new(verb, &target, Fault::DecodeError, message)
     }
 }

@@ -272,7 +272,7 @@ impl ListWatch {
             }
             (
                 NextRequest::Watch(_),
-                Fault::Gone | Fault::Garbled | Fault::NotFound | Fault::OtherVersion,
+                Fault::Gone | Fault::DecodeError | Fault::NotFound | Fault::OtherVersion,
             ) => self.relist(),
             (NextRequest::Page(_) | NextRequest::Watch(_), _) => {}
         }

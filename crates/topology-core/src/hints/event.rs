@@ -53,7 +53,7 @@ pub enum HintProblem {
     EndpointWithoutZone,
     /// The annotation was removed or changed.
     #[error("the annotation no longer asks for them")]
-    NoLongerAsked,
+    NoLongerRequested,
 }
 
 impl HintProblem {
@@ -64,7 +64,7 @@ impl HintProblem {
             Self::TooFewEndpoints { .. } => "TooFewEndpoints",
             Self::Overload { .. } => "Overload",
             Self::EndpointWithoutZone => "EndpointWithoutZone",
-            Self::NoLongerAsked => "NoLongerAsked",
+            Self::NoLongerRequested => "NoLongerRequested",
         }
     }
 }

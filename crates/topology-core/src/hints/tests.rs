@@ -90,7 +90,7 @@ fn event_name(event: &HintEvent) -> &'static str {
             HintProblem::TooFewEndpoints { .. } => "TooFewEndpoints",
             HintProblem::Overload { .. } => "Overload",
             HintProblem::EndpointWithoutZone => "EndpointWithoutZone",
-            HintProblem::NoLongerAsked => "NoLongerAsked",
+            HintProblem::NoLongerRequested => "NoLongerRequested",
         },
     }
 }

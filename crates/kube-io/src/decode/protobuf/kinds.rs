@@ -4,7 +4,7 @@
 //! Files may also have `spec.topologyKeys` of a Service and `topology` of an endpoint. No supported
 //! server has these fields.
 
-use crate::decode::error::{DecodeError, garbled};
+use crate::decode::error::{DecodeError, decode_error};
 
 /// The fields of a message that are read.
 pub(in crate::decode) type Message = &'static [Field];
@@ -44,7 +44,7 @@ pub(in crate::decode) fn of(kind: &str) -> Result<Message, DecodeError> {
         "ServiceCIDR" => Ok(SERVICE_CIDR),
         "Namespace" | "PartialObjectMetadata" => Ok(ONLY_METADATA),
         "Status" => Ok(STATUS),
-        other => Err(garbled(format!("unexpected kind `{other}`"))),
+        other => Err(decode_error(format!("unexpected kind `{other}`"))),
     }
 }
 

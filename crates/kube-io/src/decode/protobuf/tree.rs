@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::kinds::{Cardinality, Message, Type};
 use super::value::{bytes_in, text, text_in};
 use super::wire::{Fields, Value};
-use crate::decode::error::{DecodeError, garbled};
+use crate::decode::error::{DecodeError, decode_error};
 use crate::decode::scalar::{flag, plain, quoted};
 use object_tree::{self as yaml, Node};
 
@@ -51,7 +51,7 @@ fn many(values: &[Value<'_>], of: Type) -> Result<Node, DecodeError> {
 fn map(values: &[Value<'_>], of: Type) -> Result<Node, DecodeError> {
     let entries = values.iter().map(|value| {
         let Value::Bytes(entry) = value else {
-            return Err(garbled("an entry that is not a message"));
+            return Err(decode_error("an entry that is not a message"));
         };
         let value = Value::Bytes(bytes_in(entry, 2)?.unwrap_or_default());
         Ok((text_in(entry, 1)?, read(value, of)?))
@@ -68,7 +68,7 @@ fn read(value: Value<'_>, of: Type) -> Result<Node, DecodeError> {
         (Type::Time, Value::Bytes(bytes)) => time(bytes),
         (Type::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
         (Type::Message(table), Value::Bytes(bytes)) => message(bytes, table),
-        _ => Err(garbled("a field of the wrong type")),
+        _ => Err(decode_error("a field of the wrong type")),
     }
 }
 

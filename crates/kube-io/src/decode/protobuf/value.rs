@@ -3,12 +3,12 @@
 use object_tree::Text;
 
 use super::wire::{Fields, Value};
-use crate::decode::error::{DecodeError, garbled};
+use crate::decode::error::{DecodeError, decode_error};
 
 /// Returns the required field `number`.
 pub(super) fn bytes_of(message: &[u8], number: u32) -> Result<&[u8], DecodeError> {
     let found = bytes_in(message, number)?;
-    found.ok_or_else(|| garbled(format!("a message without its field {number}")))
+    found.ok_or_else(|| decode_error(format!("a message without its field {number}")))
 }
 
 pub(super) fn bytes_in(message: &[u8], number: u32) -> Result<Option<&[u8]>, DecodeError> {

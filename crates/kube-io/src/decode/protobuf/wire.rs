@@ -1,7 +1,7 @@
 //! Reads the fields of a message from its bytes
 //! (<https://protobuf.dev/programming-guides/encoding>).
 
-use crate::decode::error::{DecodeError, garbled};
+use crate::decode::error::{DecodeError, decode_error};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value<'a> {
@@ -74,7 +74,7 @@ impl<'a> Iterator for Fields<'a> {
         if field.is_none() {
             self.0 = &[];
         }
-        Some(field.ok_or_else(|| garbled("a message that is cut off, or not a message")))
+        Some(field.ok_or_else(|| decode_error("a message that is cut off, or not a message")))
     }
 }
 

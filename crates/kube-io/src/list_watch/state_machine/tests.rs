@@ -153,7 +153,7 @@ fn a_page_that_breaks_is_requested_again_and_a_refused_one_is_not() {
     let second = bench.request();
     bench.fail(Fault::Unreachable);
     assert_eq!(bench.request(), second);
-    bench.fail(Fault::Garbled);
+    bench.fail(Fault::DecodeError);
     assert_eq!(bench.request(), FIRST_PAGE);
 }
 
@@ -172,7 +172,7 @@ fn streams_that_never_complete_the_list_are_replaced_by_pages() {
 #[test]
 fn a_broken_line_in_a_watch_causes_a_new_list() {
     let mut bench = Bench::listed("7");
-    bench.fail(Fault::Garbled);
+    bench.fail(Fault::DecodeError);
     assert_eq!(bench.request(), ListWatchRequest::StreamList);
 }
 
@@ -260,7 +260,7 @@ fn answer() -> impl Strategy<Value = Vec<Input>> {
         Just(Fault::TooManyRequests),
         Just(Fault::Unavailable),
         Just(Fault::Unreachable),
-        Just(Fault::Garbled),
+        Just(Fault::DecodeError),
     ];
     let end = prop_oneof![
         Just(Input::Ended),

@@ -95,7 +95,7 @@ fn a_removed_annotation_is_an_event_and_the_field_takes_over() {
         ..HintedSlices::default()
     };
     let event = reconcile(HintMode::SameZone, None, Family::V4, true, &mut given).unwrap();
-    assert_eq!(event_name(&event), "NoLongerAsked");
+    assert_eq!(event_name(&event), "NoLongerRequested");
     assert_eq!(given.update, [slice(&["a+=a".to_owned()])]);
 }
 
