@@ -106,19 +106,19 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         warnings,
         ..
     } = loaded;
-    let atlas = NodeZones::of(&snapshot);
-    if atlas.nodes.is_empty() {
+    let node_zones = NodeZones::of(&snapshot);
+    if node_zones.nodes.is_empty() {
         return Err(Failure::input(
             "the input has no Node, so no traffic starts anywhere; add the Nodes",
         ));
     }
-    let demand = Demand::read(&args.demand, &snapshot, &atlas)?;
+    let demand = Demand::read(&args.demand, &snapshot, &node_zones)?;
     let me = Viewpoint {
         now: options.now,
         ..Viewpoint::new("")
     };
-    let ground = FlowInput {
-        atlas: &atlas,
+    let flow_input = FlowInput {
+        node_zones: &node_zones,
         demand: &demand,
         me: &me,
     };
@@ -129,23 +129,23 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         .flat_map(|name| resolve_for_clients(&snapshot, &me, name).findings);
     warnings.extend(findings.map(|finding| describe::finding(&finding)));
     let changes = changes(args);
-    let edit = edit(args, &options, &snapshot, &atlas, &mut warnings)?;
+    let edit = edit(args, &options, &snapshot, &node_zones, &mut warnings)?;
     let steps = if changes.is_empty() { 2 } else { 3 };
     let progress = Progress::new(services.len() * steps);
-    let as_is = ClusterFlows::of(&ground, &snapshot, &services, || progress.tick());
+    let as_is = ClusterFlows::of(&flow_input, &snapshot, &services, || progress.tick());
     let mut later = None;
     if !changes.is_empty() {
         edit.commit(&mut snapshot);
         warnings.extend(without_effect(&snapshot, &options, &warnings));
-        later = Some(ClusterFlows::of(&ground, &snapshot, &services, || {
+        later = Some(ClusterFlows::of(&flow_input, &snapshot, &services, || {
             progress.tick();
         }));
     }
     let latest = later.as_ref().unwrap_or(&as_is);
-    let comparison = Comparison::of(&ground, &snapshot, latest, || progress.tick());
+    let comparison = Comparison::of(&flow_input, &snapshot, latest, || progress.tick());
     drop(progress);
     let computed = SimulationResult {
-        ground: &ground,
+        flow_input: &flow_input,
         as_is,
         changed: later,
         comparison,
@@ -186,7 +186,7 @@ fn edit(
     args: &SimulateArgs,
     options: &Options,
     snapshot: &Snapshot,
-    atlas: &NodeZones,
+    node_zones: &NodeZones,
     warnings: &mut Vec<WarningView>,
 ) -> Result<Edit, Failure> {
     let mut edit = Edit::default();
@@ -203,7 +203,7 @@ fn edit(
         origin.annotations(service, PREFIX)
     })?;
     for scale in &args.scale {
-        edit.scale(snapshot, atlas, scale)?;
+        edit.scale(snapshot, node_zones, scale)?;
     }
     // The last change is to hints, because it also needs the new endpoints.
     edit.distribute(snapshot, &args.set, |service| {

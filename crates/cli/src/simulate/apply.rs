@@ -171,11 +171,11 @@ impl Edit {
     pub(crate) fn scale(
         &mut self,
         snapshot: &Snapshot,
-        atlas: &NodeZones,
+        node_zones: &NodeZones,
         change: &Scale,
     ) -> Result<(), Failure> {
         known(snapshot, &change.service)?;
-        let nodes = nodes_in(snapshot, atlas, &change.zone)?;
+        let nodes = nodes_in(snapshot, node_zones, &change.zone)?;
         let slices = self.slices.entry(change.service.clone());
         let slices = slices.or_insert_with(|| snapshot.slices(&change.service).to_vec());
         if slices.is_empty() {
@@ -242,14 +242,18 @@ fn inventions(family: Family, slices: &[EndpointSlice]) -> impl Iterator<Item = 
         .filter(move |address| !taken.contains(address))
 }
 
-fn nodes_in(snapshot: &Snapshot, atlas: &NodeZones, zone: &str) -> Result<Vec<Arc<str>>, Failure> {
+fn nodes_in(
+    snapshot: &Snapshot,
+    node_zones: &NodeZones,
+    zone: &str,
+) -> Result<Vec<Arc<str>>, Failure> {
     let here = |place: &&super::node_zones::NodeZone| {
-        atlas
+        node_zones
             .zones
             .get(place.zone)
             .is_some_and(|name| **name == *zone)
     };
-    let nodes: Vec<Arc<str>> = atlas
+    let nodes: Vec<Arc<str>> = node_zones
         .nodes
         .iter()
         .filter(here)

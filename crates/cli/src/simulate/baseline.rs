@@ -64,14 +64,14 @@ pub(crate) struct BaselineCluster {
 impl BaselineCluster {
     /// Copies the Nodes of `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let mut stage = Self {
+        let mut cluster = Self {
             zones: Zones::of(snapshot.nodes()),
             ..Self::default()
         };
         for node in snapshot.nodes() {
-            stage.snapshot.set_node(Node::clone(node));
+            cluster.snapshot.set_node(Node::clone(node));
         }
-        stage
+        cluster
     }
 
     /// Replaces the present Service by `service` of `from` under `baseline`; a policy with `levels`

@@ -18,7 +18,7 @@ use super::parallel;
 /// The part of the input that is the same in both states.
 #[derive(Debug)]
 pub(crate) struct FlowInput<'a> {
-    pub(crate) atlas: &'a NodeZones,
+    pub(crate) node_zones: &'a NodeZones,
     pub(crate) demand: &'a Demand,
     pub(crate) me: &'a Viewpoint,
 }
@@ -46,25 +46,27 @@ pub(crate) struct Comparison {
 impl ClusterFlows {
     /// Decides `services`; calls `tick` after each.
     pub(crate) fn of(
-        ground: &FlowInput<'_>,
+        flow_input: &FlowInput<'_>,
         snapshot: &Snapshot,
         services: &[ObjectName],
         tick: impl Fn() + Sync,
     ) -> Self {
         let decide = |grouping: &mut Grouping, name: &ObjectName| {
             let service = snapshot.service(name)?;
-            let traffic = ground.demand.of(name);
-            let flows = ground.flows(grouping, snapshot, service, traffic);
+            let traffic = flow_input.demand.of(name);
+            let flows = flow_input.flows(grouping, snapshot, service, traffic);
             tick();
             Some((name.clone(), flows))
         };
         let decided = parallel::map(services, Grouping::default, decide);
-        let mut survey = Self::default();
+        let mut cluster_flows = Self::default();
         for (name, flows) in decided.into_iter().flatten() {
-            survey.sum.add(&flows, ground.demand.of(&name).volume);
-            survey.services.push((name, flows));
+            cluster_flows
+                .sum
+                .add(&flows, flow_input.demand.of(&name).volume);
+            cluster_flows.services.push((name, flows));
         }
-        survey
+        cluster_flows
     }
 }
 
@@ -79,19 +81,20 @@ struct Compared {
 impl Comparison {
     /// Decides the Services with each mechanism; calls `tick` after each Service.
     pub(crate) fn of(
-        ground: &FlowInput<'_>,
+        flow_input: &FlowInput<'_>,
         snapshot: &Snapshot,
-        survey: &ClusterFlows,
+        cluster_flows: &ClusterFlows,
         tick: impl Fn() + Sync,
     ) -> Self {
         let tools = || (BaselineCluster::of(snapshot), Grouping::default());
         let compared = parallel::map(
-            &survey.services,
+            &cluster_flows.services,
             tools,
-            |(stage, grouping), (name, flows)| {
+            |(baseline_cluster, grouping), (name, flows)| {
                 let levels = flows.first().map_or(&[][..], |flow| &flow.levels);
                 let service = snapshot.service(name)?;
-                let compared = ground.compare(stage, grouping, snapshot, service, levels);
+                let compared =
+                    flow_input.compare(baseline_cluster, grouping, snapshot, service, levels);
                 tick();
                 Some(compared)
             },
@@ -109,7 +112,7 @@ impl Comparison {
             for (sum, one) in comparison.sums.iter_mut().zip(&sums) {
                 sum.merge(one);
             }
-            let unhinted = unhinted.map(|trouble| (service.clone(), trouble));
+            let unhinted = unhinted.map(|problem| (service.clone(), problem));
             comparison.unhinted.extend(unhinted);
             comparison.services.insert(service, sums);
         }
@@ -125,13 +128,13 @@ impl FlowInput<'_> {
         service: &Service,
         traffic: &Traffic,
     ) -> Vec<Flow> {
-        let groups = grouping.groups(snapshot, self.atlas, service, &traffic.parts);
-        flows(snapshot, self.atlas, self.me, &service.name, &groups)
+        let groups = grouping.groups(snapshot, self.node_zones, service, &traffic.parts);
+        flows(snapshot, self.node_zones, self.me, &service.name, &groups)
     }
 
     fn compare(
         &self,
-        stage: &mut BaselineCluster,
+        baseline_cluster: &mut BaselineCluster,
         grouping: &mut Grouping,
         snapshot: &Snapshot,
         service: &Service,
@@ -144,11 +147,11 @@ impl FlowInput<'_> {
             unhinted: None,
         };
         for baseline in Baseline::ALL {
-            let trouble = stage.show(snapshot, service, levels, baseline);
-            compared.unhinted = trouble.or(compared.unhinted);
+            let problem = baseline_cluster.show(snapshot, service, levels, baseline);
+            compared.unhinted = problem.or(compared.unhinted);
             let mut sum = Sum::default();
-            if let Some(shown) = stage.snapshot.service(&service.name) {
-                let flows = self.flows(grouping, &stage.snapshot, shown, traffic);
+            if let Some(shown) = baseline_cluster.snapshot.service(&service.name) {
+                let flows = self.flows(grouping, &baseline_cluster.snapshot, shown, traffic);
                 sum.add(&flows, traffic.volume);
             }
             compared.sums.push(sum);

@@ -18,7 +18,7 @@ use crate::dns_answers::record_type;
 
 #[derive(Debug)]
 pub(crate) struct SimulationResult<'a> {
-    pub(crate) ground: &'a FlowInput<'a>,
+    pub(crate) flow_input: &'a FlowInput<'a>,
     pub(crate) as_is: ClusterFlows,
     pub(crate) changed: Option<ClusterFlows>,
     pub(crate) comparison: Comparison,
@@ -27,34 +27,37 @@ pub(crate) struct SimulationResult<'a> {
 
 impl SimulationResult<'_> {
     pub(crate) fn view(&self, changes: Vec<String>, warnings: Vec<WarningView>) -> SimulationView {
-        let atlas = self.ground.atlas;
+        let node_zones = self.flow_input.node_zones;
         let mut services = Vec::new();
         for (at, (name, flows)) in self.as_is.services.iter().enumerate() {
             let later = self
                 .changed
                 .as_ref()
-                .and_then(|survey| survey.services.get(at));
+                .and_then(|cluster_flows| cluster_flows.services.get(at));
             let later = later.map(|(_, flows)| flows.as_slice());
             for (port, flow) in flows.iter().enumerate() {
                 let after = later.map(|flows| flows.get(port));
                 let mut view = self.flow(flow, after.flatten());
                 view.service = name.to_string();
                 let sums = self.comparison.services.get(name).map(Vec::as_slice);
-                let trouble = self.comparison.unhinted.get(name).map(NoHints::because);
-                view.states.others = self.others(sums, trouble.as_ref());
+                let problem = self.comparison.unhinted.get(name).map(NoHints::because);
+                view.states.others = self.others(sums, problem.as_ref());
                 services.push(view);
             }
         }
         SimulationView {
-            nodes: atlas.nodes.len(),
-            demand: self.ground.demand.words.clone(),
-            measured: self.ground.demand.is_measured(),
+            nodes: node_zones.nodes.len(),
+            demand: self.flow_input.demand.words.clone(),
+            measured: self.flow_input.demand.is_measured(),
             price_per_gib: self.price,
             changes,
-            zones: atlas.zones.iter().map(ToString::to_string).collect(),
+            zones: node_zones.zones.iter().map(ToString::to_string).collect(),
             total: StatesView {
                 as_is: self.state(&self.as_is.sum),
-                changed: self.changed.as_ref().map(|survey| self.state(&survey.sum)),
+                changed: self
+                    .changed
+                    .as_ref()
+                    .map(|cluster_flows| self.state(&cluster_flows.sum)),
                 others: self.others(Some(&self.comparison.sums), self.unhinted().as_ref()),
             },
             services,
@@ -63,9 +66,9 @@ impl SimulationResult<'_> {
     }
 
     fn state(&self, sum: &Sum) -> StateView {
-        let measured = self.ground.demand.is_measured();
+        let measured = self.flow_input.demand.is_measured();
         StateView {
-            figures: sum.figures(self.ground.atlas, measured, self.price),
+            figures: sum.figures(self.flow_input.node_zones, measured, self.price),
             flows: sum.parts(),
         }
     }
@@ -91,7 +94,7 @@ impl SimulationResult<'_> {
         let mut troubles = self.comparison.unhinted.values();
         match (troubles.next(), troubles.count(), all) {
             (None, ..) => None,
-            (Some(trouble), 0, 1) => Some(NoHints::because(trouble)),
+            (Some(problem), 0, 1) => Some(NoHints::because(problem)),
             (Some(_), more, all) => Some(NoHints {
                 code: None,
                 words: format!(
@@ -162,7 +165,7 @@ impl SimulationResult<'_> {
     }
 
     fn load(&self, load: &Load) -> LoadView {
-        let zone = self.ground.atlas.zones.get(load.zone);
+        let zone = self.flow_input.node_zones.zones.get(load.zone);
         LoadView {
             address: load.address,
             port: load.port,
@@ -183,10 +186,10 @@ struct NoHints {
 }
 
 impl NoHints {
-    fn because(trouble: &HintProblem) -> Self {
+    fn because(problem: &HintProblem) -> Self {
         Self {
-            code: Some(trouble.code()),
-            words: format!("no hints, as {trouble}"),
+            code: Some(problem.code()),
+            words: format!("no hints, as {problem}"),
         }
     }
 }

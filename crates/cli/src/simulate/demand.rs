@@ -42,20 +42,20 @@ impl Demand {
     pub(crate) fn read(
         text: &str,
         snapshot: &Snapshot,
-        atlas: &NodeZones,
+        node_zones: &NodeZones,
     ) -> Result<Self, Failure> {
         match text {
-            "nodes" => Ok(Self::even(atlas)),
-            "cpu" => Self::by_cpu(snapshot, atlas),
-            path => Self::measured(Path::new(path), snapshot, atlas),
+            "nodes" => Ok(Self::even(node_zones)),
+            "cpu" => Self::by_cpu(snapshot, node_zones),
+            path => Self::measured(Path::new(path), snapshot, node_zones),
         }
     }
 
     /// Every Node sends the same amount.
-    pub(crate) fn even(atlas: &NodeZones) -> Self {
+    pub(crate) fn even(node_zones: &NodeZones) -> Self {
         Self {
             words: "every Node sends the same".to_owned(),
-            common: Traffic::of(vec![1.0; atlas.nodes.len()], 1.0),
+            common: Traffic::of(vec![1.0; node_zones.nodes.len()], 1.0),
             measured: FxHashMap::default(),
         }
     }
@@ -69,9 +69,13 @@ impl Demand {
         !self.measured.is_empty()
     }
 
-    fn by_cpu(snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
+    fn by_cpu(snapshot: &Snapshot, node_zones: &NodeZones) -> Result<Self, Failure> {
         let cpu = |name: &str| snapshot.node(name).map_or(0.0, cpu);
-        let parts: Vec<f64> = atlas.nodes.iter().map(|node| cpu(&node.name)).collect();
+        let parts: Vec<f64> = node_zones
+            .nodes
+            .iter()
+            .map(|node| cpu(&node.name))
+            .collect();
         if parts.iter().sum::<f64>() <= 0.0 {
             return Err(Failure::input(
                 "--demand cpu: no Node in the input has status.allocatable.cpu; use --demand nodes",
@@ -84,7 +88,7 @@ impl Demand {
         })
     }
 
-    fn measured(path: &Path, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
+    fn measured(path: &Path, snapshot: &Snapshot, node_zones: &NodeZones) -> Result<Self, Failure> {
         let shown = path.display();
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::input(format_args!(
@@ -93,12 +97,12 @@ impl Demand {
         })?;
         let mut sums: FxHashMap<ObjectName, Vec<f64>> = FxHashMap::default();
         for (number, line) in (1..).zip(text.lines()) {
-            let rates = rate(line, snapshot, atlas)
+            let rates = rate(line, snapshot, node_zones)
                 .map_err(|why| Failure::input(format_args!("{shown}:{number}: {why}")))?;
             for (service, node, gib) in rates {
                 let sums = sums
                     .entry(service)
-                    .or_insert_with(|| vec![0.0; atlas.nodes.len()]);
+                    .or_insert_with(|| vec![0.0; node_zones.nodes.len()]);
                 if let Some(sum) = sums.get_mut(node) {
                     *sum += gib;
                 }
@@ -118,7 +122,7 @@ impl Demand {
             words: format!("measured rates of {shown}"),
             common: Traffic {
                 volume: 0.0,
-                ..Traffic::of(vec![1.0; atlas.nodes.len()], 0.0)
+                ..Traffic::of(vec![1.0; node_zones.nodes.len()], 0.0)
             },
             measured: measured.collect(),
         })
@@ -141,7 +145,7 @@ impl Traffic {
 type Rate = (ObjectName, usize, f64);
 
 /// Parses a line of a file of rates; `None` for a blank line, a comment or a heading.
-fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>, String> {
+fn rate(line: &str, snapshot: &Snapshot, node_zones: &NodeZones) -> Result<Vec<Rate>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     let words: Vec<&str> = line
         .split([',', ' ', '\t'])
@@ -165,7 +169,7 @@ fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>,
             )
         })?;
     let services = services(service, snapshot)?;
-    let nodes = nodes(node, atlas)?;
+    let nodes = nodes(node, node_zones)?;
     let each = rate / count(nodes.len()) / count(services.len());
     let rates = services
         .iter()
@@ -191,11 +195,11 @@ fn services(text: &str, snapshot: &Snapshot) -> Result<Vec<ObjectName>, String> 
     })
 }
 
-fn nodes(text: &str, atlas: &NodeZones) -> Result<Vec<usize>, String> {
+fn nodes(text: &str, node_zones: &NodeZones) -> Result<Vec<usize>, String> {
     if text == ALL {
-        return Ok((0..atlas.nodes.len()).collect());
+        return Ok((0..node_zones.nodes.len()).collect());
     }
-    let number = atlas.node(text);
+    let number = node_zones.node(text);
     number
         .map(|number| vec![number])
         .ok_or_else(|| format!("the input has no Node {text}; write a Node's name, or * for all"))

@@ -64,7 +64,12 @@ impl Sum {
     }
 
     /// The numbers; with GiB if volumes are `measured`, with costs if there is a `price`.
-    pub(crate) fn figures(&self, atlas: &NodeZones, measured: bool, price: Option<f64>) -> Figures {
+    pub(crate) fn figures(
+        &self,
+        node_zones: &NodeZones,
+        measured: bool,
+        price: Option<f64>,
+    ) -> Figures {
         let part = |amount: f64| {
             if self.volume > 0.0 {
                 amount / self.volume
@@ -72,7 +77,7 @@ impl Sum {
                 0.0
             }
         };
-        let zones = atlas.zones.iter().zip(self.matrix.diagonal());
+        let zones = node_zones.zones.iter().zip(self.matrix.diagonal());
         let inside: f64 = zones
             .filter(|(zone, _)| !zone.is_empty())
             .map(|(_, amount)| amount)

@@ -51,7 +51,7 @@ pub(crate) struct Load {
 /// thinned out, because each Node then keeps others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
-    atlas: &NodeZones,
+    node_zones: &NodeZones,
     me: &Viewpoint,
     service: &ObjectName,
     groups: &[Group],
@@ -72,12 +72,12 @@ pub(crate) fn flows(
         };
         let servers = ask(first);
         if flows.is_empty() {
-            let begin = |server| Flow::begin(server, atlas);
+            let begin = |server| Flow::begin(server, node_zones);
             flows = servers.iter().map(begin).collect();
         }
         let mut add = |servers: &[ResolvedServer], part: f64| {
             for (flow, server) in flows.iter_mut().zip(servers) {
-                flow.add(&server.decision, group.zone, part, atlas);
+                flow.add(&server.decision, group.zone, part, node_zones);
             }
         };
         let parts = others.iter().map(|client| client.part);
@@ -97,13 +97,13 @@ pub(crate) fn flows(
 }
 
 impl Flow {
-    fn begin(server: &ResolvedServer, atlas: &NodeZones) -> Self {
+    fn begin(server: &ResolvedServer, node_zones: &NodeZones) -> Self {
         let decision = &server.decision;
         let load = |endpoint: &EndpointDecision| Load {
             address: endpoint.address,
             port: endpoint.port,
             node: endpoint.node.clone(),
-            zone: atlas.zone(endpoint.zone.as_deref()),
+            zone: node_zones.zone(endpoint.zone.as_deref()),
             relative: 0.0,
         };
         let usable = decision
@@ -116,7 +116,7 @@ impl Flow {
             port_name: server.port_of_slices().cloned().unwrap_or_default(),
             policy: policy_text::policy(decision),
             levels: levels(decision),
-            matrix: Matrix::new(atlas.zones.len()),
+            matrix: Matrix::new(node_zones.zones.len()),
             refused: 0.0,
             endpoints: usable.map(load).collect(),
             empty: Vec::new(),
@@ -124,7 +124,7 @@ impl Flow {
     }
 
     /// Adds the `part` of the traffic that starts in `zone`, with this decision.
-    fn add(&mut self, decision: &Decision, zone: usize, part: f64, atlas: &NodeZones) {
+    fn add(&mut self, decision: &Decision, zone: usize, part: f64, node_zones: &NodeZones) {
         if decision.refusal.is_some() {
             self.refused += part;
         }
@@ -135,7 +135,7 @@ impl Flow {
         {
             let part = endpoint.share.to_f64() * part;
             self.matrix
-                .add(zone, atlas.zone(endpoint.zone.as_deref()), part);
+                .add(zone, node_zones.zone(endpoint.zone.as_deref()), part);
             let id = (endpoint.address, endpoint.port);
             let at = self
                 .endpoints

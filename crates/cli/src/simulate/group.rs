@@ -56,15 +56,15 @@ impl Grouping {
     pub(crate) fn groups(
         &mut self,
         snapshot: &Snapshot,
-        atlas: &NodeZones,
+        node_zones: &NodeZones,
         service: &Service,
         parts: &[f64],
     ) -> Vec<Group> {
-        let classes = self.classes(snapshot, atlas, service);
-        let special = special_nodes(snapshot, atlas, service);
+        let classes = self.classes(snapshot, node_zones, service);
+        let special = special_nodes(snapshot, node_zones, service);
         let mut groups: Vec<Group> = Vec::new();
         let mut of_class: FxHashMap<usize, usize> = FxHashMap::default();
-        let places = atlas
+        let places = node_zones
             .nodes
             .iter()
             .zip(classes.iter())
@@ -93,15 +93,21 @@ impl Grouping {
     }
 
     /// A number for each Node; equal numbers mean equal traits for a decision about `service`.
-    fn classes(&mut self, snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> Vec<usize> {
+    fn classes(
+        &mut self,
+        snapshot: &Snapshot,
+        node_zones: &NodeZones,
+        service: &Service,
+    ) -> Vec<usize> {
         let Traits { exact, compared } = Traits::of(snapshot, service);
         let classes = self.classes.entry(exact);
-        let classes = classes.or_insert_with_key(|exact| classify(snapshot, atlas, exact).into());
+        let classes =
+            classes.or_insert_with_key(|exact| classify(snapshot, node_zones, exact).into());
         let mut classes = classes.to_vec();
         for label in compared {
             let values = self.label_values.entry(label.clone());
             let values = Arc::clone(
-                values.or_insert_with(|| Arc::new(LabelValues::of(snapshot, atlas, &label))),
+                values.or_insert_with(|| Arc::new(LabelValues::of(snapshot, node_zones, &label))),
             );
             values.split(
                 &mut classes,
@@ -113,9 +119,9 @@ impl Grouping {
 }
 
 impl LabelValues {
-    fn of(snapshot: &Snapshot, atlas: &NodeZones, label: &str) -> Self {
+    fn of(snapshot: &Snapshot, node_zones: &NodeZones, label: &str) -> Self {
         let mut values = Self::default();
-        for place in &atlas.nodes {
+        for place in &node_zones.nodes {
             let value = snapshot
                 .node(&place.name)
                 .and_then(|node| node.labels.get(label));
@@ -248,7 +254,7 @@ struct NodeTraits {
 }
 
 /// A number for each Node; equal numbers mean equal `traits`.
-fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize> {
+fn classify(snapshot: &Snapshot, node_zones: &NodeZones, traits: &Exact) -> Vec<usize> {
     let mut known = FxHashMap::default();
     let mut class = |node: Option<&Node>| {
         let next = known.len();
@@ -256,7 +262,7 @@ fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize
             .entry(node.map(|node| traits.of_node(node)))
             .or_insert(next)
     };
-    atlas
+    node_zones
         .nodes
         .iter()
         .map(|place| class(snapshot.node(&place.name)))
@@ -264,7 +270,11 @@ fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize
 }
 
 /// The Nodes with an endpoint of `service`, or in its hints.
-fn special_nodes(snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> BTreeSet<usize> {
+fn special_nodes(
+    snapshot: &Snapshot,
+    node_zones: &NodeZones,
+    service: &Service,
+) -> BTreeSet<usize> {
     let endpoints = snapshot
         .slices(&service.name)
         .iter()
@@ -273,5 +283,5 @@ fn special_nodes(snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> B
         let hinted = endpoint.hints.iter().flat_map(|hints| &hints.nodes);
         endpoint.node.iter().chain(hinted)
     });
-    names.filter_map(|name| atlas.node(name)).collect()
+    names.filter_map(|name| node_zones.node(name)).collect()
 }

@@ -58,10 +58,10 @@ pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snap
 
 /// The present figures, and those of the other mechanisms by name.
 fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
-    let atlas = NodeZones::of(snapshot);
-    let demand = Demand::even(&atlas);
-    let ground = FlowInput {
-        atlas: &atlas,
+    let node_zones = NodeZones::of(snapshot);
+    let demand = Demand::even(&node_zones);
+    let flow_input = FlowInput {
+        node_zones: &node_zones,
         demand: &demand,
         me: &Viewpoint::new(""),
     };
@@ -69,12 +69,12 @@ fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
         .services()
         .map(|service| service.name.clone())
         .collect();
-    let survey = ClusterFlows::of(&ground, snapshot, &names, || ());
-    let comparison = Comparison::of(&ground, snapshot, &survey, || ());
-    let figures = |sum: &super::figures::Sum| sum.figures(&atlas, false, None);
+    let cluster_flows = ClusterFlows::of(&flow_input, snapshot, &names, || ());
+    let comparison = Comparison::of(&flow_input, snapshot, &cluster_flows, || ());
+    let figures = |sum: &super::figures::Sum| sum.figures(&node_zones, false, None);
     let others = super::baseline::Baseline::ALL.iter().zip(&comparison.sums);
     (
-        figures(&survey.sum),
+        figures(&cluster_flows.sum),
         others
             .map(|(baseline, sum)| (baseline.name(), figures(sum)))
             .collect(),
@@ -233,14 +233,14 @@ fn one_node_of_a_group_represents_all() {
         .map(|annotations| cluster(&[1, 3, 2], &annotations)),
     );
     for snapshot in cases {
-        let atlas = NodeZones::of(&snapshot);
+        let node_zones = NodeZones::of(&snapshot);
         let service = snapshot.services().next().unwrap();
         let parts = vec![1.0 / 12.0; 12];
-        let groups = Grouping::default().groups(&snapshot, &atlas, service, &parts);
+        let groups = Grouping::default().groups(&snapshot, &node_zones, service, &parts);
         assert!(groups.len() < 12, "{groups:?}");
         let grouped = flows(
             &snapshot,
-            &atlas,
+            &node_zones,
             &Viewpoint::new(""),
             &service.name,
             &groups,
@@ -257,8 +257,8 @@ fn one_node_of_a_group_represents_all() {
 
 /// Resolves every Node by itself.
 fn flows_one_by_one(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
-    let atlas = NodeZones::of(snapshot);
-    let each = 1.0 / f64::from(u32::try_from(atlas.nodes.len()).unwrap());
+    let node_zones = NodeZones::of(snapshot);
+    let each = 1.0 / f64::from(u32::try_from(node_zones.nodes.len()).unwrap());
     let group = |place: &super::node_zones::NodeZone| Group {
         zone: place.zone,
         clients: vec![Client {
@@ -266,12 +266,12 @@ fn flows_one_by_one(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
             part: each,
         }],
     };
-    let groups: Vec<Group> = atlas.nodes.iter().map(group).collect();
+    let groups: Vec<Group> = node_zones.nodes.iter().map(group).collect();
     let service = &snapshot.services().next().unwrap().name;
     assert!(
         !resolve(snapshot, &Viewpoint::new("n00"), service)
             .servers
             .is_empty()
     );
-    flows(snapshot, &atlas, &Viewpoint::new(""), service, &groups)
+    flows(snapshot, &node_zones, &Viewpoint::new(""), service, &groups)
 }

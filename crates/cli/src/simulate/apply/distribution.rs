@@ -98,10 +98,10 @@ mod tests {
     ) -> Result<Vec<String>, Failure> {
         let mut snapshot = cluster(&[1, 1], &[]);
         let sets: Vec<Set> = sets.iter().map(|text| change::set(text).unwrap()).collect();
-        let atlas = NodeZones::of(&snapshot);
+        let node_zones = NodeZones::of(&snapshot);
         let mut edit = Edit::default();
         if let Some(scale) = scale {
-            edit.scale(&snapshot, &atlas, &change::scale(scale).unwrap())?;
+            edit.scale(&snapshot, &node_zones, &change::scale(scale).unwrap())?;
         }
         edit.distribute(&snapshot, &sets, |_service| Ok(written.clone()))?;
         edit.commit(&mut snapshot);

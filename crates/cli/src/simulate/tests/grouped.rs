@@ -117,12 +117,15 @@ fn rounded(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
 /// Checks that groups have the results of each of their Nodes; returns the number of groups. With
 /// `hashes` some buckets may differ.
 fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
-    let atlas = NodeZones::of(snapshot);
+    let node_zones = NodeZones::of(snapshot);
     let service = snapshot.services().next().unwrap();
     // Unequal parts, so that a Node in the wrong group changes the result.
-    let parts: Vec<f64> = (1_u32..).take(atlas.nodes.len()).map(f64::from).collect();
-    let groups = Grouping::default().groups(snapshot, &atlas, service, &parts);
-    let alone: Vec<Group> = (atlas.nodes.iter().zip(&parts))
+    let parts: Vec<f64> = (1_u32..)
+        .take(node_zones.nodes.len())
+        .map(f64::from)
+        .collect();
+    let groups = Grouping::default().groups(snapshot, &node_zones, service, &parts);
+    let alone: Vec<Group> = (node_zones.nodes.iter().zip(&parts))
         .map(|(place, part)| Group {
             zone: place.zone,
             clients: vec![Client {
@@ -132,7 +135,13 @@ fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
         })
         .collect();
     let ask = |groups: &[Group]| -> Vec<_> {
-        let flows = flows(snapshot, &atlas, &Viewpoint::new(""), &service.name, groups);
+        let flows = flows(
+            snapshot,
+            &node_zones,
+            &Viewpoint::new(""),
+            &service.name,
+            groups,
+        );
         flows.iter().map(rounded).collect()
     };
     let (grouped, single) = (ask(&groups), ask(&alone));
