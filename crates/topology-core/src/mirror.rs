@@ -83,7 +83,8 @@ pub struct Mirror {
     ours: FxHashSet<VirtualServerKey>,
     distrusted: FxHashSet<VirtualServerKey>,
     drains: FxHashMap<VirtualServerKey, Drains>,
-    /// Deleted UDP real servers whose flows may still be tracked.
+    /// Addresses and ports whose UDP flows may still be tracked: of deleted real servers, and the virtual server's own, if
+    /// flows without a real server could not be deleted.
     stale_flows: FxHashMap<VirtualServerKey, BTreeSet<(IpAddr, u16)>>,
     drain_timeout: u64,
     /// Firewall marks of UDP ports. The kernel does not know the protocol of a mark.
@@ -260,7 +261,8 @@ impl Mirror {
         ours.map(|(_, drains)| drains.len()).sum()
     }
 
-    /// Deleted real servers under `key` whose flows could not be deleted so far, by address and port.
+    /// Where flows under `key` lead that could not be deleted so far, by address and port: to deleted real servers, or to
+    /// the virtual server itself.
     pub fn stale_flows(&self, key: &VirtualServerKey) -> impl Iterator<Item = (IpAddr, u16)> {
         self.stale_flows.get(key).into_iter().flatten().copied()
     }
@@ -292,6 +294,10 @@ impl Mirror {
             | StepOutcome::AlreadyExists
             | StepOutcome::Failed
             | StepOutcome::Unknown => {
+                // They may be flows from before the first real server, which are not kept yet.
+                if let Step::DeleteFlows { key, address, port } = step {
+                    self.add_stale_flows(key, [(*address, *port)]);
+                }
                 self.mark_unknown(*step.key());
             }
         }
@@ -391,7 +397,7 @@ impl Mirror {
         }
     }
 
-    /// Records that flows of deleted UDP real servers are still tracked. Those of TCP and SCTP end by themselves.
+    /// Records that UDP flows are still tracked. Those of TCP and SCTP end by themselves.
     fn add_stale_flows(
         &mut self,
         key: &VirtualServerKey,

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use cluster::object::Object;
-use topology_core::model::Frontend;
+use dataplane::conntrack::FlowDeletionError;
+use topology_core::model::{Frontend, Protocol};
+use topology_core::virtual_server::VirtualServerKey;
 
 use super::fake::{Fault, Shared};
 use super::script::{Loop, service, slice};
 use super::{TCP, key, web_and_other};
+use crate::reconcile::reconciler::Item;
 
 /// A Service with a load balancer address, whose virtual server must not exist before its masquerading.
 fn balanced(endpoints: &[&str]) -> Vec<Object> {
@@ -82,4 +85,36 @@ async fn d10_a_virtual_server_whose_reply_was_lost_stays_in_a_rewritten_record()
     agent.world().record_incomplete = true;
     agent.reconciler.complete_record();
     assert!(agent.world().record.contains(&key("10.96.0.10")));
+}
+
+/// The step for these flows names the address of the virtual server, which is no real server that was deleted.
+#[tokio::test(start_paused = true)]
+async fn kp_ct_03_entries_from_before_the_first_endpoint_are_deleted_again_after_a_failure() {
+    let dns: &[&str] = &["53/UDP"];
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(vec![service("dns", "10.96.0.10", dns)]).await;
+    agent.world().forget_fails = Some(FlowDeletionError::Kernel("no answer".to_owned()));
+    agent.apply([slice("dns", dns, &["10.244.2.1@n2"])]).await;
+    agent.settle(5_000).await;
+    let attempts = |agent: &Loop| {
+        let key = VirtualServerKey::Address {
+            protocol: Protocol::Udp,
+            address: "10.96.0.10".parse().unwrap(),
+            port: 53,
+        };
+        let failure = agent.reconciler.agenda.failure(&Item::Server(key));
+        failure.map(|failure| failure.attempts)
+    };
+    assert_eq!(attempts(&agent), Some(5), "with growing pauses");
+    let forgotten = |agent: &Loop| {
+        let journal = agent.journal().into_iter();
+        let lines = journal.filter(|line| line.starts_with("forget"));
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(forgotten(&agent), [""; 0]);
+    agent.world().forget_fails = None;
+    agent.settle(120_000).await;
+    assert_eq!(forgotten(&agent), ["forget 10.96.0.10:53"]);
+    assert_eq!(attempts(&agent), None);
+    assert_eq!(agent.reconciler.agenda.next(), None);
 }
