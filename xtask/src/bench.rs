@@ -18,18 +18,17 @@ mod svg;
 mod table;
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use guest_wire::Record;
 use guest_wire::report::Report;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use args::Args;
-use figures::Figure;
 use listen::listen;
+use measured::measured;
 use testbed::vm::image::Addition;
 use testbed::vm::machine::GuestSpec;
 use testbed::vm::progress::ProgressLine;
@@ -39,15 +38,8 @@ use testbed::vm::{Machines, build};
 const MEMORY: u32 = 3_072;
 
 /// The contents of `bench.json`.
-#[derive(Serialize)]
-struct BenchFile<'a> {
-    figures: &'a [Figure],
-    readings: &'a Report,
-}
-
-/// The part of `bench.json` that is read back; figures are derived again.
-#[derive(Deserialize)]
-struct StoredReadings {
+#[derive(Serialize, Deserialize)]
+struct BenchFile {
     readings: Report,
 }
 
@@ -65,12 +57,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.dns {
         return dns::run(args);
     }
-    let report = match &args.from {
-        Some(file) => read(file)?,
-        None => measure(args)?,
-    };
+    let BenchFile { readings: report } = measured(args, "bench.json", || {
+        let readings = measure(args)?;
+        Ok(BenchFile { readings })
+    })?;
     let figures = figures::figures(&report);
-    write(&args.out, &report, &figures)?;
+    fs::write(args.out.join("bench.svg"), svg::draw(&report, &figures)?)?;
     anstream::println!("{}", table::table(&report, &figures));
     let missed = figures.iter().filter(|figure| !figure.reached).count();
     anstream::println!(
@@ -79,22 +71,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         figures.len()
     );
     Ok(ExitCode::from(u8::from(missed > 0)))
-}
-
-fn read(file: &Path) -> anyhow::Result<Report> {
-    let text = fs::read(file).with_context(|| file.display().to_string())?;
-    let StoredReadings { readings } =
-        serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
-    Ok(readings)
-}
-
-fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result<()> {
-    fs::create_dir_all(folder)?;
-    let mut json = serde_json::to_string_pretty(&BenchFile { figures, readings })?;
-    json.push('\n');
-    fs::write(folder.join("bench.json"), json)?;
-    fs::write(folder.join("bench.svg"), svg::draw(readings, figures)?)?;
-    Ok(())
 }
 
 fn measure(args: &Args) -> anyhow::Result<Report> {

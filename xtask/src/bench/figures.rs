@@ -1,12 +1,11 @@
 //! Derives figures from raw readings, and compares each with its target.
 
 use guest_wire::report::{AgentStart, Report, SizeReport};
-use serde::Serialize;
 
 use super::median::median;
 
 /// One row of the table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     /// The name of the measured value.
     pub(crate) name: &'static str,
@@ -16,7 +15,6 @@ pub(crate) struct Figure {
     /// The upper limit.
     pub(crate) target: f64,
     /// The values that must be within the target.
-    #[serde(rename = "judged")]
     pub(crate) scope: TargetScope,
     /// One value for each cluster size, smallest first.
     pub(crate) values: Vec<FigureValue>,
@@ -25,7 +23,7 @@ pub(crate) struct Figure {
 }
 
 /// The value of a figure at one cluster size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FigureValue {
     /// Number of virtual servers.
     pub(crate) services: u32,
@@ -33,8 +31,7 @@ pub(crate) struct FigureValue {
 }
 
 /// The unit of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A ratio of two durations.
     Ratio,
@@ -47,8 +44,7 @@ pub(crate) enum Unit {
 }
 
 /// The values that must be within the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TargetScope {
     Every,
     /// The value of the largest cluster.

@@ -1,13 +1,9 @@
 //! Runs cargo-deny: licences, banned crates and sources, and advisories if the database can be downloaded.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use super::run::{CommandResult, run};
+use super::run::{CommandResult, run_tool};
 use super::step_result::StepResult;
-use crate::tools::{self, Tool};
+use crate::tools::Tool;
 use testbed::TestCounts;
-use testbed::paths;
 
 const DENY: Tool = Tool {
     name: "cargo-deny",
@@ -17,19 +13,13 @@ const DENY: Tool = Tool {
 
 /// Checks licences, bans and sources.
 pub(super) fn check() -> StepResult {
-    let finished = match program() {
-        Ok(program) => deny(&program, &["bans", "licenses", "sources"]),
-        Err(finished) => finished,
-    };
+    let finished = deny(&["bans", "licenses", "sources"]);
     StepResult::gate(finished.success, finished.output)
 }
 
 /// Checks advisories. Prints a line and counts no test if the database cannot be downloaded.
 pub(super) fn advisories() -> StepResult {
-    let finished = match program() {
-        Ok(program) => deny(&program, &["advisories"]),
-        Err(finished) => finished,
-    };
+    let finished = deny(&["advisories"]);
     if finished
         .output
         .contains("failed to fetch advisory database")
@@ -42,19 +32,9 @@ pub(super) fn advisories() -> StepResult {
     StepResult::gate(finished.success, finished.output)
 }
 
-fn deny(program: &PathBuf, checks: &[&str]) -> CommandResult {
-    let mut command = Command::new(program);
-    command
-        .current_dir(paths::root())
-        .args(["--log-level", "error", "check"])
-        .args(checks);
-    run(command)
-}
-
-/// Returns the path of cargo-deny, and installs it if it is missing.
-fn program() -> Result<PathBuf, CommandResult> {
-    tools::program(&DENY).map_err(|error| CommandResult {
-        success: false,
-        output: format!("{error:#}\n"),
-    })
+fn deny(checks: &[&str]) -> CommandResult {
+    run_tool(
+        &DENY,
+        &[&["--log-level", "error", "check"], checks].concat(),
+    )
 }

@@ -5,6 +5,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use testbed::paths;
+
+use crate::tools::{self, Tool};
+
 /// Interval of progress lines.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -13,6 +17,21 @@ pub(super) struct CommandResult {
     pub(super) success: bool,
     /// Its stdout and stderr, in order of arrival.
     pub(super) output: String,
+}
+
+/// Runs a tool in the root of the tree, and installs it first if it is missing.
+pub(super) fn run_tool(tool: &Tool, arguments: &[&str]) -> CommandResult {
+    match tools::program(tool) {
+        Ok(program) => {
+            let mut command = Command::new(program);
+            command.current_dir(paths::root()).args(arguments);
+            run(command)
+        }
+        Err(error) => CommandResult {
+            success: false,
+            output: format!("{error:#}\n"),
+        },
+    }
 }
 
 /// Runs a command. A command that cannot be started is a failure with the reason as output.

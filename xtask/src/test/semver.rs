@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::run::{CommandResult, run};
-use crate::tools::{self, Tool};
+use super::run::{CommandResult, run_tool};
+use crate::tools::Tool;
 use testbed::paths;
 
 const SEMVER_CHECKS: Tool = Tool {
@@ -19,26 +19,10 @@ const LIBRARIES: [&str; 3] = ["netlink-pipeline", "ipvs-netlink", "topology-core
 /// Compares the libraries with the newest tag `v*` before this commit. `None` if there is no such tag.
 pub(super) fn check() -> Option<CommandResult> {
     let tag = last_release(paths::root())?;
-    let program = match tools::program(&SEMVER_CHECKS) {
-        Ok(program) => program,
-        Err(error) => {
-            return Some(CommandResult {
-                success: false,
-                output: format!("{error:#}\n"),
-            });
-        }
-    };
-    let mut command = Command::new(program);
-    command.current_dir(paths::root()).args([
-        "semver-checks",
-        "check-release",
-        "--baseline-rev",
-        &tag,
-    ]);
-    for library in LIBRARIES {
-        command.args(["--package", library]);
-    }
-    Some(run(command))
+    let check = ["semver-checks", "check-release", "--baseline-rev", &tag];
+    let packages = LIBRARIES.map(|library| ["--package", library]);
+    let arguments = [&check[..], &packages.concat()].concat();
+    Some(run_tool(&SEMVER_CHECKS, &arguments))
 }
 
 fn last_release(root: &Path) -> Option<String> {
