@@ -152,7 +152,9 @@ mod tests {
         assert_eq!(first, names(&["m1", "n1", "n2", "n3", "n4", "n5"]));
         let second = nodes.listed(names(&["n2"]), start + CONFIRM);
         assert_eq!(second, names(&["n1", "n2"]), "both lack the others");
-        assert_eq!(nodes.list_again(), None, "one of two is no doubt");
+        assert_eq!(nodes.list_again(), Some(start + CONFIRM * 2));
+        let third = nodes.listed(names(&["n2"]), start + CONFIRM * 2);
+        assert_eq!(third, names(&["n2"]));
     }
 
     #[test]
