@@ -64,6 +64,7 @@ use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use dataplane::routes::address_monitor::{AddressMonitor, RemovedAddresses};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 
 use crate::node_warning::Topic;
 use crate::state::Question;
@@ -96,6 +97,8 @@ enum Trigger {
     CheckOn,
     /// While the cluster's first list is loading, the kernel's table is read, slice by slice.
     ReadOn,
+    /// After a change of the cluster, nothing else is due.
+    NothingElse,
 }
 
 /// Why the loop ended.
@@ -123,12 +126,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut loopback_failures = self.loopback_ports.failures();
         let mut infrastructure = self.infrastructure.clone();
         let mut connections = self.disconnected.connections().changes();
+        // Changes that arrive all the time must not delay the other triggers for ever.
+        let mut others_first = false;
         loop {
             let trigger = tokio::select! {
                 biased;
                 () = &mut stop => Trigger::Stop,
                 Some(question) = questions.recv() => Trigger::Question(question),
-                batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
+                batch = source.next(), if !others_first => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 removed = address_monitor.next(), if self.startup.is_done() => Trigger::Moved(removed),
                 () = infrastructure.changed(), if self.startup.is_done() => Trigger::Infrastructure,
                 () = connections.next(), if self.startup.is_done() => Trigger::Connections,
@@ -138,7 +143,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = std::future::ready(()), if self.check.is_running() => Trigger::CheckOn,
                 () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
                 () = tokio::time::sleep_until(self.check.next()), if self.startup.is_done() => Trigger::Check,
+                () = yield_now(), if others_first => Trigger::NothingElse,
             };
+            others_first = matches!(trigger, Trigger::Input(_));
             match trigger {
                 Trigger::Stop => {
                     self.finish_forgetting().await;
@@ -161,6 +168,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,
+                Trigger::NothingElse => continue,
             }
             if self.forgetting.is_lost() {
                 return Ended::ConntrackLost;

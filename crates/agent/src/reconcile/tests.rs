@@ -26,6 +26,7 @@ mod schedulers;
 mod script;
 mod starting;
 mod time;
+mod turns;
 
 use cluster::event::{Completeness, Event};
 use topology_core::mirror::ObservedRealServer;
