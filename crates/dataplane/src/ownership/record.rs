@@ -339,7 +339,7 @@ mod tests {
             .claim(&[web, dns], &mut empty(), &crash_point)
             .unwrap();
         for releases in [false, true] {
-            record.journal = Some(Journal::on_full_disk());
+            record.journal = Some(Journal::on_full_disk().unwrap());
             let mut held = [dns].into_iter();
             record.release(&[web], &mut held, &crash_point).unwrap_err();
             let mut held = [dns].into_iter();
