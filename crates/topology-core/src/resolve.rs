@@ -58,7 +58,7 @@ pub use viewpoint::Viewpoint;
 
 use crate::model::{Family, Frontend, FrontendKind, ObjectName, Service};
 use crate::scheduler::Scheduler;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Claimant, Snapshot};
 use crate::virtual_server::VirtualServerKey;
 use drains::Drains;
 use port_view::{OutsideClients, PortView};
@@ -195,27 +195,21 @@ impl<'a> PortView<'a> {
     /// The finding if another Service comes first.
     fn taken(&self) -> Option<FindingKind> {
         let (frontend, owner) = self.snapshot.first_owner_of(&self.claims())?;
-        if *owner == self.service.name {
+        if owner.name == self.service.name {
             return None;
         }
-        let precedence = self
-            .snapshot
-            .service(owner)
-            .map_or(Precedence::Name, |owner| self.precedence(owner));
         Some(FindingKind::FrontendTaken {
             frontend,
-            owner: owner.clone(),
-            precedence,
+            owner: owner.name.clone(),
+            precedence: self.precedence(owner),
         })
     }
 
     /// Why `owner` gets the frontend.
-    fn precedence(&self, owner: &Service) -> Precedence {
-        let created = |service: &Service| service.created.unwrap_or(i64::MAX);
-        let cluster_ip = Frontend::cluster_ip(self.frontend.address);
-        if self.frontend.kind.is_external() && owner.frontends.contains(&cluster_ip) {
+    fn precedence(&self, owner: &Claimant) -> Precedence {
+        if self.frontend.kind.is_external() && !owner.is_external {
             Precedence::ClusterIp
-        } else if created(owner) < created(self.service) {
+        } else if owner.created < self.service.created.unwrap_or(i64::MAX) {
             Precedence::Older
         } else {
             Precedence::Name

@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{
     Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, ServicePort, TopologyPolicy,
 };
+pub(crate) use claims::Claimant;
 use claims::FrontendClaims;
 pub use claims::FrontendKey;
 pub use firewall_marks::{DEFAULT_MARK_MASK, MarkMask, MarkedPort};
@@ -118,12 +119,9 @@ impl Snapshot {
             return;
         }
         self.marks.service(&service.name);
-        if let Some(old) = &entry.service {
-            self.marks.services(self.claims.withdraw(old));
-        }
-        self.marks.services(self.claims.enter(&service));
-        self.firewall_marks
-            .replace(entry.service.as_deref(), Some(&service));
+        let old = entry.service.as_deref();
+        self.claims.replace(old, Some(&service));
+        self.firewall_marks.replace(old, Some(&service));
         if let Some(policy) = &service.policy {
             self.tallies.track(policy, &self.nodes);
         }
@@ -139,7 +137,7 @@ impl Snapshot {
             return;
         };
         self.marks.service(name);
-        self.marks.services(self.claims.withdraw(&old));
+        self.claims.replace(Some(&old), None);
         self.firewall_marks.replace(Some(&old), None);
         self.drop_if_empty(name);
     }
@@ -324,7 +322,7 @@ impl Snapshot {
     pub(crate) fn first_owner_of(
         &self,
         frontends: &[FrontendKey],
-    ) -> Option<(FrontendKey, &ObjectName)> {
+    ) -> Option<(FrontendKey, &Claimant)> {
         self.claims.first_owner(frontends)
     }
 

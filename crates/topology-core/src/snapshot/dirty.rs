@@ -13,18 +13,23 @@ use crate::policy::ZONE;
 impl Snapshot {
     /// Takes the changes since the last call that affect the node `me`.
     pub fn take_dirty(&mut self, me: &str) -> Dirty {
-        let marks = std::mem::take(&mut self.marks);
+        let marks = self.take_marks();
         marks.dirty(self, me)
     }
 
     /// Takes the changes since the last call, of either method, for all nodes.
     pub fn take_changes(&mut self) -> Changes {
-        let marks = std::mem::take(&mut self.marks);
+        let marks = self.take_marks();
         let is_wide = marks.any_level || !marks.levels.is_empty();
         Changes {
             services: marks.services,
             nodes: is_wide || !marks.nodes.is_empty() || !marks.drains.is_empty(),
         }
+    }
+
+    fn take_marks(&mut self) -> Marks {
+        self.marks.services(self.claims.take_reassigned());
+        std::mem::take(&mut self.marks)
     }
 }
 

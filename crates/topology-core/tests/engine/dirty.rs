@@ -1,12 +1,15 @@
 //! Which Services a change makes dirty.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use topology_core::model::{Drain, DrainScope, Node, ObjectName, Service, TopologyPolicy};
+use topology_core::model::{
+    Drain, DrainScope, Family, Frontend, Node, ObjectName, Protocol, Service, TopologyPolicy,
+};
 use topology_core::policy::Policy;
 use topology_core::snapshot::{Dirty, Snapshot};
 
-use crate::world::{ZONE, cluster_policy, drain, ep, node, service, slice, weighted};
+use crate::world::{ZONE, cluster_policy, drain, ep, node, service, service_port, slice, weighted};
 
 const ME: &str = "me";
 const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
@@ -219,16 +222,102 @@ fn routes_are_touched_by_ranges_and_the_own_node_only() {
 }
 
 #[test]
-fn kp_sy_18_a_contested_address_touches_every_claimant() {
+fn kp_sy_18_a_new_owner_of_an_address_touches_every_claimant() {
     let mut snapshot = snapshot();
     snapshot.set_service(service("rival", "10.96.0.1"));
-    assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+    assert_eq!(names(&snapshot.take_dirty(ME)), "rival", "plain keeps it");
     let mut older = service("rival", "10.96.0.1");
     older.created = Some(1);
-    snapshot.set_service(older);
+    snapshot.set_service(older.clone());
     assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+    older.created = Some(2);
+    snapshot.set_service(older);
+    assert_eq!(
+        names(&snapshot.take_dirty(ME)),
+        "plain rival",
+        "the age of the owner is in the finding"
+    );
     snapshot.remove_service(&ObjectName::new("t", "rival"));
     assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+}
+
+/// Tenants may publish any number of Services at one external address and port.
+#[test]
+fn d13_an_edit_touches_no_other_claimant_of_an_address_while_its_owner_stays() {
+    let mut snapshot = snapshot();
+    let claimant = |number: u8| {
+        let mut claimant = service(&format!("c{number}"), &format!("10.96.1.{number}"));
+        claimant.created = Some(i64::from(number));
+        let address = "192.0.2.1".parse().unwrap();
+        claimant.frontends.push(Frontend::external_ip(address));
+        claimant
+    };
+    for number in (1..=9).rev() {
+        snapshot.set_service(claimant(number));
+    }
+    assert_eq!(
+        names(&snapshot.take_dirty(ME)),
+        "c1 c2 c3 c4 c5 c6 c7 c8 c9"
+    );
+    let mut edited = |change: &dyn Fn(&mut Service), number| {
+        let mut service = claimant(number);
+        change(&mut service);
+        snapshot.set_service(service);
+        let touched = names(&snapshot.take_dirty(ME));
+        snapshot.set_service(claimant(number));
+        snapshot.take_dirty(ME);
+        touched
+    };
+    let label = |service: &mut Service| {
+        service.labels = [("a".into(), "b".into())].into_iter().collect();
+    };
+    let port = |service: &mut Service| {
+        let other = service_port("other", Protocol::Tcp, 81);
+        service.ports.push(other);
+    };
+    let leave = |service: &mut Service| service.frontends.truncate(1);
+    for number in [1, 5] {
+        let own = format!("c{number}");
+        assert_eq!(edited(&label, number), own);
+        assert_eq!(edited(&port, number), own);
+    }
+    assert_eq!(edited(&leave, 5), "c5");
+    assert_eq!(edited(&leave, 1), "c1 c2 c3 c4 c5 c6 c7 c8 c9");
+    // Between two queries only the owner at the end counts.
+    snapshot.remove_service(&claimant(1).name);
+    snapshot.set_service(claimant(1));
+    assert_eq!(names(&snapshot.take_dirty(ME)), "c1");
+}
+
+/// On a node with the address, a node port and the same port at the external address are one.
+#[test]
+fn a_new_owner_of_a_node_port_touches_the_services_with_the_port_at_an_external_address() {
+    let mut snapshot = snapshot();
+    let mut outside = service("outside", "10.96.1.1");
+    let address = "192.0.2.1".parse().unwrap();
+    outside.frontends.push(Frontend::load_balancer(address));
+    outside.ports = vec![service_port("http", Protocol::Tcp, 30_080)];
+    let with_node_port = |name: &str, address: &str, created| {
+        let mut service = service(name, address);
+        service.created = Some(created);
+        service.frontends.push(Frontend::node_port(Family::V4));
+        service.ports[0].node_port = NonZeroU16::new(30_080);
+        service
+    };
+    snapshot.set_service(outside.clone());
+    snapshot.take_dirty(ME);
+    let mut touched = |service: Service| {
+        snapshot.set_service(service);
+        names(&snapshot.take_dirty(ME))
+    };
+    let first = with_node_port("first", "10.96.1.2", 5);
+    assert_eq!(touched(first.clone()), "first outside");
+    let younger = with_node_port("younger", "10.96.1.3", 6);
+    assert_eq!(touched(younger), "younger");
+    let older = with_node_port("older", "10.96.1.4", 4);
+    assert_eq!(touched(older), "first older outside younger");
+    outside.created = Some(1);
+    assert_eq!(touched(outside), "first older outside younger");
 }
 
 #[test]
