@@ -38,8 +38,12 @@ pub struct Pulse {
     pub last_pass: Option<SystemTime>,
     /// When the last change of the input arrived.
     pub last_queued: Option<SystemTime>,
-    /// When the oldest pending change arrived; failed keys count as pending.
-    pub oldest_pending: Option<Instant>,
+    /// When the oldest pending change of the input arrived.
+    pub input_pending: Option<Instant>,
+    /// When the oldest failure of routes or tables began.
+    pub host_failing: Option<Instant>,
+    /// When the oldest failure of a virtual server began.
+    pub servers_failing: Option<Instant>,
     /// Changes of Services that no pass has processed.
     pub pending_services: u64,
     /// Changes of EndpointSlices that no pass has processed.
@@ -71,6 +75,14 @@ pub struct Pulse {
     pub start: StartTimes,
     /// The timeouts of connections; `None` until they are read.
     pub timeouts: Option<TimeoutsView>,
+}
+
+impl Pulse {
+    /// Since when the kernel is not as it should be: a change of the input is pending, or something failed.
+    pub fn oldest_pending(&self) -> Option<Instant> {
+        let all = [self.input_pending, self.host_failing, self.servers_failing];
+        all.into_iter().flatten().min()
+    }
 }
 
 /// Totals of one family in the kernel.

@@ -59,14 +59,15 @@ fn node_warning(warning: &NodeWarning) -> NodeWarningView {
 }
 
 fn kernel(pulse: &Pulse, routes: Vec<String>) -> KernelView {
+    let oldest_pending = pulse.oldest_pending();
     KernelView {
-        in_sync: pulse.ready && pulse.waiting == 0 && pulse.oldest_pending.is_none(),
+        in_sync: pulse.ready && pulse.waiting == 0 && oldest_pending.is_none(),
         virtual_servers: pulse.v4.virtual_servers + pulse.v6.virtual_servers,
         real_servers: pulse.v4.active + pulse.v6.active,
         draining: pulse.v4.draining + pulse.v6.draining,
         waiting: pulse.waiting,
         last_pass_seconds: seconds_since(pulse.last_pass),
-        oldest_pending_seconds: pulse.oldest_pending.map(|since| since.elapsed().as_secs()),
+        oldest_pending_seconds: oldest_pending.map(|since| since.elapsed().as_secs()),
         routes,
         timeouts: pulse.timeouts,
     }

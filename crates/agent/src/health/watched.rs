@@ -89,12 +89,13 @@ fn health_state(pulse: &Pulse, silent_since: Option<Timestamp>) -> HealthState {
     }
 }
 
-/// Since when a change is pending. `status` and metrics show a failed virtual server. It does not make the whole proxy
-/// unhealthy, as in kube-proxy, unless nothing else is programmed.
+/// Since when a change of the input waits, or routes or tables fail. `status` and metrics show a failed virtual server.
+/// It does not make the whole proxy unhealthy, as in kube-proxy, unless nothing else is programmed.
 fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
     let programmed = pulse.v4.virtual_servers + pulse.v6.virtual_servers;
-    let counts = pulse.waiting == 0 || programmed == 0;
-    let waits = pulse.oldest_pending.filter(|_| counts)?.elapsed();
+    let servers = pulse.servers_failing.filter(|_| programmed == 0);
+    let all = [pulse.input_pending, pulse.host_failing, servers];
+    let waits = all.into_iter().flatten().min()?.elapsed();
     SystemTime::now().checked_sub(waits).and_then(timestamp)
 }
 
@@ -130,33 +131,33 @@ mod tests {
         let failing = Pulse {
             ready: true,
             last_pass: Some(ago(1)),
-            oldest_pending: Some(Instant::now()),
+            servers_failing: Some(Instant::now()),
             waiting: 1,
             v4: counts,
             ..Pulse::default()
         };
-        assert_eq!(
-            health_state(&failing, None).families["IPv4"].oldest_pending,
-            None
-        );
+        let is_pending = |pulse: &Pulse| {
+            let state = health_state(pulse, None);
+            let pending = ["IPv4", "IPv6"].map(|family| state.families[family].oldest_pending);
+            assert_eq!(pending[0], pending[1]);
+            pending[0].is_some()
+        };
+        assert!(!is_pending(&failing));
         let stuck = Pulse {
-            waiting: 0,
+            input_pending: Some(Instant::now()),
             ..failing.clone()
         };
-        assert!(
-            health_state(&stuck, None).families["IPv4"]
-                .oldest_pending
-                .is_some()
-        );
+        assert!(is_pending(&stuck), "a change waits, too");
+        let without_routes = Pulse {
+            host_failing: Some(Instant::now()),
+            ..failing.clone()
+        };
+        assert!(is_pending(&without_routes));
         let nothing_works = Pulse {
             v4: FamilyCounts::default(),
             ..failing
         };
-        assert!(
-            health_state(&nothing_works, None).families["IPv6"]
-                .oldest_pending
-                .is_some()
-        );
+        assert!(is_pending(&nothing_works));
     }
 
     #[test]

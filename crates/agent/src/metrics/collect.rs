@@ -136,7 +136,7 @@ fn of_pulse(pulse: &Pulse) -> Figures {
         pending_services: pulse.pending_services,
         pending_slices: pulse.pending_slices,
         oldest_pending_seconds: pulse
-            .oldest_pending
+            .oldest_pending()
             .map_or(0.0, |since| since.elapsed().as_secs_f64()),
         objects: [
             ("Service".to_owned(), pulse.services),

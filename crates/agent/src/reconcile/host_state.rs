@@ -20,6 +20,9 @@ use super::host_plan::{HostInput, HostPlan, elements_of, host_plan, is_own_pair}
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
+/// How long the retry of the tables is delayed while a process writes them, in milliseconds.
+const AT_MOST: u64 = 60_000;
+
 /// The work besides virtual servers.
 pub(super) enum HostChange {
     /// Compare everything.
@@ -185,10 +188,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     async fn apply_tables(&mut self, plan: &HostPlan) -> usize {
         match self.host.apply_tables(&plan.tables).await {
             Ok(TablesChange::Pending) => {
-                // A due retry has become the running process, whose result decides.
-                if let Some(failure) = self.agenda.succeeded(&Item::Tables) {
-                    self.warnings.set(Topic::Guard, vec![failure.error]);
-                }
+                // A due retry has become the running process, whose result decides. The failure lasts until then.
+                let now = self.now();
+                self.agenda.put_off(&Item::Tables, now, now + AT_MOST);
                 self.await_tables();
                 0
             }

@@ -78,21 +78,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Publishes the pulse if it changed: a reader that queries on each change would otherwise wake itself.
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.desired.size();
-        let (waiting, failing_since) = self.agenda.failing();
-        let failing = failing_since.map(|since| self.epoch + Duration::from_millis(since));
+        let failing = |is_of_server| {
+            let since = self
+                .agenda
+                .failing_since(|item| item.is_of_server() == is_of_server);
+            since.map(|since| self.epoch + Duration::from_millis(since))
+        };
         let pulse = Pulse {
             ready: self.startup.is_done(),
             input_ready: self.index.completeness().is_some(),
             input_since: self.startup.input_since(),
             last_pass: self.pending.last_pass(),
             last_queued: self.pending.last_queued(),
-            oldest_pending: failing.into_iter().chain(self.pending.since()).min(),
+            input_pending: self.pending.since(),
+            host_failing: failing(false),
+            servers_failing: failing(true),
             v4: self.counts.v4,
             v6: self.counts.v6,
             foreign: self.counts.foreign,
             pending_services: self.pending.services(),
             pending_slices: self.pending.slices(),
-            waiting: waiting as u64,
+            waiting: self.agenda.failing() as u64,
             fallbacks: self.aggregate.fallbacks(),
             services: services as u64,
             endpoints: endpoints as u64,

@@ -56,6 +56,16 @@ pub(super) enum Item {
     Decision(VirtualServerKey),
 }
 
+impl Item {
+    /// Whether it is about one virtual server; the others are about the whole node.
+    pub(super) fn is_of_server(&self) -> bool {
+        match self {
+            Self::Server(_) | Self::Decision(_) => true,
+            Self::Start | Self::Routes | Self::Tables | Self::TablesRead | Self::Flows => false,
+        }
+    }
+}
+
 /// The loop's state, in parts with their own methods.
 pub(crate) struct Reconciler<K, H> {
     pub(super) config: AgentConfig,

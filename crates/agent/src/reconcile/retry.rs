@@ -126,10 +126,15 @@ impl<K: Ord + Clone> Agenda<K> {
         self.failures.get(key)
     }
 
-    /// Number of failed keys, and when the oldest failure began.
-    pub(crate) fn failing(&self) -> (usize, Option<u64>) {
-        let oldest = self.failures.values().map(|failure| failure.since).min();
-        (self.failures.len(), oldest)
+    /// Number of failed keys.
+    pub(crate) fn failing(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// When the oldest failure of some keys began.
+    pub(crate) fn failing_since(&self, counts: impl Fn(&K) -> bool) -> Option<u64> {
+        let failures = self.failures.iter().filter(|(key, _)| counts(key));
+        failures.map(|(_, failure)| failure.since).min()
     }
 }
 
@@ -208,6 +213,7 @@ mod tests {
         assert_eq!(agenda.due(10), BTreeSet::from(["a"]));
         agenda.succeeded(&"a");
         assert_eq!(agenda.next(), Some(10));
-        assert_eq!(agenda.failing(), (0, None));
+        assert_eq!(agenda.failing(), 0);
+        assert_eq!(agenda.failing_since(|_| true), None);
     }
 }

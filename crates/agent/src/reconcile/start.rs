@@ -54,7 +54,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             writes = done.writes() + prepared,
             virtual_servers = self.counts.v4.virtual_servers + self.counts.v6.virtual_servers,
             foreign = self.counts.foreign,
-            failing = self.agenda.failing().0,
+            failing = self.agenda.failing(),
             milliseconds = milliseconds(self.startup.times().total),
             "first pass done"
         );

@@ -11,6 +11,7 @@ mod disconnected_model;
 mod fake;
 mod firewall_marks;
 mod foreign_marks;
+mod health;
 mod health_ports;
 mod infrastructure;
 mod killed;

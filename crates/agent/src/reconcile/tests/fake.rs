@@ -43,6 +43,8 @@ pub(super) struct World {
     pub(super) foreign_routes: BTreeSet<IpNetwork>,
     /// Desired routes that these keep away.
     pub(super) taken_routes: BTreeSet<LocalRoute>,
+    /// Whether the kernel refuses new routes.
+    pub(super) routes_refused: bool,
     /// The number of comparisons of all routes.
     pub(super) route_comparisons: usize,
     pub(super) tables: DesiredTables,
@@ -68,6 +70,8 @@ pub(super) struct World {
     pub(super) addresses_unreadable: bool,
     /// Whether `nft` cannot list the tables.
     pub(super) tables_unreadable: bool,
+    /// Whether tables are written in the background, and that fails.
+    pub(super) table_loads_fail: bool,
     /// Whether reading and writing tables never ends.
     pub(super) tables_hang: bool,
     /// The error of each batch of connection tracking entries.
@@ -164,6 +168,10 @@ impl World {
             let mut routes = self.routes.iter();
             if self.foreign_routes.contains(&route.to) || routes.any(|held| held.to == route.to) {
                 self.taken_routes.insert(*route);
+                continue;
+            }
+            if self.routes_refused {
+                report.failed.push((*route, "refused".to_owned()));
                 continue;
             }
             self.routes.insert(*route);
@@ -552,7 +560,7 @@ impl Host for Shared {
         }
         let left = world.table_polls.checked_sub(1);
         world.table_polls = left.unwrap_or_default();
-        let ended = if world.tables_unreadable {
+        let ended = if world.tables_unreadable || world.table_loads_fail {
             Err(NftError::Missing)
         } else {
             Ok(())
@@ -573,7 +581,7 @@ impl Host for Shared {
 
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {
         let mut world = self.0.borrow_mut();
-        if world.tables_hang {
+        if world.tables_hang || world.table_loads_fail {
             return Ok(TablesChange::Pending);
         }
         if let Some(times) = &mut world.table_refusals {

@@ -308,11 +308,11 @@ async fn t01_failed_flow_deletions_are_retried() {
         journal.contains(&"forget 10.244.2.1:53".to_owned())
     };
     assert!(!forgotten(&mut agent));
-    assert_eq!(agent.reconciler.agenda.failing().0, 1);
+    assert_eq!(agent.reconciler.agenda.failing(), 1);
     agent.world().forget_fails = None;
     agent.settle(120_000).await;
     assert!(forgotten(&mut agent));
-    assert_eq!(agent.reconciler.agenda.failing().0, 0);
+    assert_eq!(agent.reconciler.agenda.failing(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -111,7 +111,7 @@ async fn a_query_wakes_no_reader_with_or_without_failures() {
         agent.start(web()).await;
         let woken = timeout(SECOND, agent.handle.changed()).await;
         assert!(woken.is_ok(), "the start");
-        assert_eq!(agent.handle.pulse().oldest_pending.is_some(), fails);
+        assert_eq!(agent.handle.pulse().oldest_pending().is_some(), fails);
         let (reply, _answer) = oneshot::channel();
         agent
             .reconciler

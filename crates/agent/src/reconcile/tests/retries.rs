@@ -44,7 +44,7 @@ async fn d8_a_drain_of_a_virtual_server_that_waits_for_tables_is_not_due_all_the
     agent.world().table_refusals = None;
     agent.settle(120_000).await;
     assert!(agent.world().servers.contains_key(&external));
-    assert_eq!(agent.reconciler.agenda.failing().0, 0);
+    assert_eq!(agent.reconciler.agenda.failing(), 0);
 }
 
 /// Otherwise a restart would find the key in the record, and delete the other program's virtual server.

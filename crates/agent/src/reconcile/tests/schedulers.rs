@@ -99,7 +99,7 @@ async fn d12_wrr_replaces_a_missing_scheduler_in_the_same_pass() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("modprobe ip_vs_mh"), "{warnings:?}");
     assert_eq!(
-        agent.reconciler.agenda.failing().0,
+        agent.reconciler.agenda.failing(),
         0,
         "nothing is tried again"
     );
@@ -191,7 +191,7 @@ async fn without_wrr_itself_the_step_fails_and_is_tried_again() {
     let mut agent = Loop::over(&shared);
     agent.start(hashed_and_plain()).await;
     assert_eq!(schedulers(&shared), ["mh"]);
-    assert_eq!(agent.reconciler.agenda.failing().0, 1);
+    assert_eq!(agent.reconciler.agenda.failing(), 1);
 }
 
 #[tokio::test(start_paused = true)]
