@@ -38,6 +38,7 @@ mod other_proxy;
 mod pass;
 mod pending;
 mod periodic_check;
+mod plan_query;
 mod programmable;
 mod publish;
 mod queries;
@@ -97,6 +98,8 @@ enum Trigger {
     CheckOn,
     /// While the cluster's first list is loading, the kernel's table is read, slice by slice.
     ReadOn,
+    /// The next slice of the table is compared for a query.
+    PlanOn,
     /// After a change of the cluster, nothing else is due.
     NothingElse,
 }
@@ -142,6 +145,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Ok(()) = loopback_failures.changed() => Trigger::AgentPorts,
                 () = std::future::ready(()), if self.check.is_running() => Trigger::CheckOn,
                 () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
+                () = std::future::ready(()), if self.plan_queries.is_running() => Trigger::PlanOn,
                 () = tokio::time::sleep_until(self.check.next()), if self.startup.is_done() => Trigger::Check,
                 () = yield_now(), if others_first => Trigger::NothingElse,
             };
@@ -168,6 +172,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,
+                Trigger::PlanOn => self.plan_on().await,
                 Trigger::NothingElse => continue,
             }
             if self.forgetting.is_lost() {

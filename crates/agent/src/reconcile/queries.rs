@@ -1,32 +1,22 @@
 //! Answers queries, each consistently between two passes.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use agent_api::explain::ExplainInput;
 use agent_api::scope;
-use cluster::event::Completeness;
 use cluster::unused_policies::{self, NodeLabels};
 use cluster::warning::Warning;
 use dataplane::host::Host;
-use dataplane::ipvs::{Kernel, observe_all};
-use topology_core::mirror::Mirror;
+use dataplane::ipvs::Kernel;
 use topology_core::model::ObjectName;
-use topology_core::plan::{self, Step};
 use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
-use super::reconciler::{Item, Reconciler, milliseconds};
+use super::reconciler::{Item, Reconciler};
 use crate::state::{
     DrainState, KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState,
     Surroundings,
 };
-
-/// Why there is no plan during the first read of the input.
-const UNREAD: &str = "the cluster is not read completely yet, and nothing is changed before; `ipvs-topo status` shows what is missing";
-
-/// Why there is none after that.
-const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` shows why";
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sends the response; the client may have disconnected.
@@ -45,7 +35,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Question::Surroundings(reply) => {
                 drop(reply.send(self.surroundings().await));
             }
-            Question::Plan(reply) => drop(reply.send(self.dry_run().await)),
+            Question::Plan(reply) => self.plan_queries.push(reply),
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
             Question::DecisionSummary(reply) => {
                 let (snapshot, node) = (self.index.snapshot(), &self.me.node);
@@ -182,50 +172,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// The steps of a full pass now. The mirror does not change, so the next comparison still finds and repairs the
-    /// differences. Before the first pass no Service is known, so everything would seem to be superfluous.
-    async fn dry_run(&mut self) -> Result<Vec<Step>, String> {
-        if self.index.completeness().is_none() {
-            return Err(UNREAD.to_owned());
-        }
-        let ours = self
-            .mirror
-            .keys()
-            .filter(|key| self.mirror.is_ours(key))
-            .copied();
-        let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
-        for (port, mark) in self.index.snapshot().firewall_marks() {
-            mirror.set_mark_protocol(mark, port.protocol);
-        }
-        let (now, options) = (self.now(), self.options());
-        let observed = observe_all(&mut self.kernel, &mut mirror).await;
-        observed.map_err(|error| error.to_string())?;
-        if !self.startup.is_done() {
-            return Err(NO_PASS.to_owned());
-        }
-        let mut steps = Vec::new();
-        let services: Vec<ObjectName> = self
-            .index
-            .snapshot()
-            .services()
-            .map(|service| service.name.clone())
-            .collect();
-        for service in &services {
-            for server in self.programmable(service) {
-                steps.extend(plan::diff(Some(&server), &mirror, &server.key, now, &options).steps);
-            }
-        }
-        if self.index.completeness() == Some(Completeness::Whole) {
-            let orphans = mirror
-                .keys()
-                .filter(|key| self.desired.owner(key).is_none());
-            for key in orphans.collect::<BTreeSet<_>>() {
-                steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
-            }
-        }
-        Ok(steps)
-    }
-
     /// Resolves a Service on request, with warnings. Does not read the kernel.
     fn overview(&self, limit: usize) -> Overview {
         let snapshot = self.index.snapshot();
@@ -243,7 +189,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    fn programmable(&self, service: &ObjectName) -> impl Iterator<Item = VirtualServer> {
+    pub(super) fn programmable(&self, service: &ObjectName) -> impl Iterator<Item = VirtualServer> {
         let asked = self.desired.service(service);
         let resolution = resolve(self.index.snapshot(), &self.me, service);
         let servers = resolution

@@ -28,6 +28,7 @@ use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
 use super::periodic_check::PeriodicCheck;
+use super::plan_query::PlanQueries;
 use super::retry::Agenda;
 use super::schedulers::Schedulers;
 use super::startup::Startup;
@@ -96,6 +97,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) check: PeriodicCheck,
     pub(super) other_proxy: OtherProxy,
     pub(super) pending: PendingInput,
+    pub(super) plan_queries: PlanQueries,
     pub(super) kernel: K,
     pub(super) host: H,
     pub(super) metrics: Metrics,
@@ -179,6 +181,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             check: PeriodicCheck::new(),
             other_proxy: OtherProxy::default(),
             pending: PendingInput::new(),
+            plan_queries: PlanQueries::default(),
             config,
             kernel,
             host,

@@ -14,6 +14,7 @@ use topology_core::policy::LevelKey;
 use super::fake::Shared;
 use super::script::{Loop, node, service};
 use super::{TCP, web};
+use crate::reconcile::pass::SLICE;
 use crate::state::Question;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -126,8 +127,41 @@ async fn a_query_wakes_no_reader_with_or_without_failures() {
 async fn planned(agent: &mut Loop) -> Result<Vec<String>, String> {
     let (reply, answer) = oneshot::channel();
     agent.reconciler.answer(Question::Plan(reply)).await;
+    while agent.reconciler.plan_queries.is_running() {
+        agent.reconciler.plan_on().await;
+    }
     let steps = answer.await.unwrap()?;
     Ok(steps.iter().map(ToString::to_string).collect())
+}
+
+/// Two slices of virtual servers, and a change between them.
+#[tokio::test(start_paused = true)]
+async fn d13_a_change_does_not_wait_for_a_plan_and_is_no_difference() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    let count = u8::try_from(SLICE + 2).unwrap();
+    let one = |number: u8| service(&format!("s{number}"), &format!("10.96.1.{number}"), TCP);
+    agent.start((1..=count).map(one).collect()).await;
+
+    let (reply, answer) = oneshot::channel();
+    agent.reconciler.answer(Question::Plan(reply)).await;
+    for _ in 0..2 {
+        agent.reconciler.plan_on().await;
+    }
+    agent
+        .reconciler
+        .absorb(Batch::from(Event::Apply(one(count + 1))));
+    agent.reconciler.pass_dirty().await;
+    assert!(agent.reconciler.plan_queries.is_running());
+    while agent.reconciler.plan_queries.is_running() {
+        agent.reconciler.plan_on().await;
+    }
+    assert_eq!(answer.await.unwrap(), Ok(Vec::new()));
+
+    let (reply, gone) = oneshot::channel();
+    agent.reconciler.answer(Question::Plan(reply)).await;
+    drop(gone);
+    assert_eq!(planned(&mut agent).await, Ok(Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
