@@ -93,6 +93,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return;
         };
         self.agenda.visit(&Item::TablesRead, None);
+        let changes_wait = std::mem::take(&mut self.tables_wait);
         match ended {
             Ok(()) if self.startup.is_done() => {}
             Ok(()) => return,
@@ -105,7 +106,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host: true,
             ..Work::default()
         };
-        self.repair(work, "changed").await;
+        if changes_wait {
+            // The differences are at least in part our own changes, so nothing says that another program made some.
+            let done = self.pass(work).await;
+            self.report(&done, None);
+        } else {
+            self.repair(work, "changed").await;
+        }
     }
 
     /// Handles a change of the node's addresses. The kernel removes routes together with their source address, so our

@@ -186,7 +186,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     async fn apply_tables(&mut self, plan: &HostPlan) -> usize {
-        match self.host.apply_tables(&plan.tables).await {
+        let applied = self.host.apply_tables(&plan.tables).await;
+        self.tables_wait = matches!(applied, Ok(TablesChange::Pending));
+        match applied {
             Ok(TablesChange::Pending) => {
                 // A due retry has become the running process, whose result decides. The failure lasts until then.
                 let now = self.now();

@@ -91,6 +91,8 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) settings: AppliedSettings,
     /// Whether the last write of firewall marks failed.
     pub(super) marks_failed: bool,
+    /// Whether a pass waits for the tables: they are being read or written.
+    pub(super) tables_wait: bool,
     pub(super) forgetting: Forgetting,
     pub(super) initial_read: InitialRead,
     pub(super) startup: Startup,
@@ -175,6 +177,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             unsaved_deadlines: Vec::new(),
             settings: AppliedSettings::default(),
             marks_failed: false,
+            tables_wait: false,
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),
             startup: Startup::new(ours),

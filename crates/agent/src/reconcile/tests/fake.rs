@@ -70,6 +70,10 @@ pub(super) struct World {
     pub(super) addresses_unreadable: bool,
     /// Whether `nft` cannot list the tables.
     pub(super) tables_unreadable: bool,
+    /// If not 0, the next write of the tables ends in the background, after so many polls.
+    pub(super) table_load_polls: usize,
+    /// The tables that are being written.
+    pub(super) table_load: Option<DesiredTables>,
     /// Whether tables are written in the background, and that fails.
     pub(super) table_loads_fail: bool,
     /// Whether reading and writing tables never ends.
@@ -558,6 +562,14 @@ impl Host for Shared {
         if world.tables_hang {
             return None;
         }
+        world.table_load_polls = world.table_load_polls.saturating_sub(1);
+        if world.table_load.is_some() && world.table_load_polls > 0 {
+            return None;
+        }
+        if let Some(loaded) = world.table_load.take() {
+            world.journal.push("tables".to_owned());
+            world.tables = loaded;
+        }
         let left = world.table_polls.checked_sub(1);
         world.table_polls = left.unwrap_or_default();
         let ended = if world.tables_unreadable || world.table_loads_fail {
@@ -581,7 +593,11 @@ impl Host for Shared {
 
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {
         let mut world = self.0.borrow_mut();
-        if world.tables_hang || world.table_loads_fail {
+        if world.tables_hang || world.table_loads_fail || world.table_load.is_some() {
+            return Ok(TablesChange::Pending);
+        }
+        if world.table_load_polls > 0 && world.tables != *desired {
+            world.table_load = Some(desired.clone());
             return Ok(TablesChange::Pending);
         }
         if let Some(times) = &mut world.table_refusals {
@@ -600,8 +616,9 @@ impl Host for Shared {
         })
     }
 
-    fn can_apply_elements(&self, _: &ElementDelta) -> bool {
-        true
+    fn can_apply_elements(&self, delta: &ElementDelta) -> bool {
+        let world = self.0.borrow();
+        delta.is_empty() || (world.table_load.is_none() && world.table_load_polls == 0)
     }
 
     async fn apply_elements(&mut self, delta: &ElementDelta) -> Result<bool, NftError> {

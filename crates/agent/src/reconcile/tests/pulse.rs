@@ -78,6 +78,36 @@ async fn kp_mx_22_the_programming_time_begins_with_the_cause_of_a_changed_slice(
     assert_eq!(programming(&agent).0, 2, "a cause counts once");
 }
 
+/// The number of repairs that are not for missing virtual servers.
+fn repairs(agent: &Loop) -> u64 {
+    let text = agent
+        .reconciler
+        .metrics
+        .expose(&Figures::default())
+        .unwrap();
+    let name = "ipvs_topo_repairs_total{cause=\"changed\"} ";
+    let value = text.lines().find_map(|line| line.strip_prefix(name));
+    value.map_or(0, |value| value.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_waited_for_a_slow_load_of_the_tables_are_no_repair() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().table_load_polls = 3;
+    agent.start(web()).await;
+    // It needs other tables than those that are being loaded.
+    agent.apply([slice("web", TCP, &["10.244.1.9@n1"])]).await;
+    assert!(!agent.journal().contains(&"tables".to_owned()));
+    agent.settle(10_000).await;
+    let loads = agent.journal().into_iter();
+    assert_eq!(loads.filter(|line| line == "tables").count(), 2);
+    assert_eq!(repairs(&agent), 0);
+
+    agent.world().tables = dataplane::nftables::DesiredTables::default();
+    agent.check().await;
+    assert!(repairs(&agent) > 0, "another program changed them");
+}
+
 #[tokio::test(start_paused = true)]
 async fn kp_hc_02_a_node_that_leaves_or_is_unknown_gets_no_external_traffic() {
     let mut agent = Loop::over(&Shared::default());
