@@ -31,6 +31,16 @@ pub(super) enum HostChange {
     Single(ElementDelta, RouteDelta),
 }
 
+impl HostChange {
+    /// Whether the pass depends on routes or tables.
+    pub(super) fn is_needed(&self) -> bool {
+        match self {
+            Self::Everything(_) => true,
+            Self::Single(delta, routes) => !delta.is_empty() || !routes.is_empty(),
+        }
+    }
+}
+
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads the node's addresses. Returns those that were added or removed; after an error the previous ones stay.
     pub(super) async fn read_addresses(&mut self) -> BTreeSet<IpAddr> {

@@ -69,6 +69,8 @@ pub(super) struct Done {
     pub(super) computing: Duration,
     pub(super) v4: bool,
     pub(super) v6: bool,
+    /// Whether the kernel has everything that the pass was for.
+    pub(super) is_whole: bool,
 }
 
 impl Done {
@@ -197,6 +199,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.prepare_for_growth(&desired).await;
         self.write_marks();
         let host_change = self.host_change(work.host);
+        let needs_host = host_change.is_needed();
         done.host_writes += self.apply_before_servers(&host_change).await;
         self.program(desired, &mut done).await;
         let mut instead = self.fall_back();
@@ -207,6 +210,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.publish_ports();
         self.counts
             .replace(&before, &KernelTotals::of(&self.mirror, &keys));
+        done.is_whole = self.has_all(&keys, needs_host);
         done
     }
 

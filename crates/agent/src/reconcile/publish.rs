@@ -6,10 +6,11 @@ use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use jiff::Timestamp;
 use topology_core::model::Family;
+use topology_core::virtual_server::VirtualServerKey;
 
 use super::pass::Done;
 use super::pending::TakenChanges;
-use super::reconciler::Reconciler;
+use super::reconciler::{Item, Reconciler};
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -48,8 +49,17 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// Records the metrics of a pass.
+    /// Whether nothing failed or waits, of these keys and, if `needs_host`, of routes and tables.
+    pub(super) fn has_all(&self, keys: &[VirtualServerKey], needs_host: bool) -> bool {
+        let fails = |item| self.agenda.failure(&item).is_some();
+        let host_fails = fails(Item::Routes) || fails(Item::Tables) || self.tables_wait;
+        let mut servers = keys.iter().map(|key| Item::Server(*key));
+        !(needs_host && host_fails) && !servers.any(fails)
+    }
+
+    /// Records the metrics of a pass. Its changes are programmed only if it did everything (KP-MX-22).
     pub(super) fn measure(&mut self, done: &Done, taken: Option<&TakenChanges>) {
+        let taken = taken.filter(|_| done.is_whole);
         let since = taken.and_then(|taken| taken.since);
         let families = [(done.v4, Family::V4), (done.v6, Family::V6)];
         for (_, family) in families.iter().filter(|(touched, _)| *touched) {

@@ -5,7 +5,7 @@ use cluster::object::Object;
 use jiff::{SignedDuration, Timestamp};
 use topology_core::model::Family;
 
-use super::fake::Shared;
+use super::fake::{Fault, Shared};
 use super::script::{Loop, node, service, slice};
 use super::{TCP, web};
 use crate::metrics::figures::Figures;
@@ -76,6 +76,50 @@ async fn kp_mx_22_the_programming_time_begins_with_the_cause_of_a_changed_slice(
     assert!((0.0..60.0).contains(&sum), "{sum}");
     agent.apply([slice("web", TCP, &["10.244.1.3@n1"])]).await;
     assert_eq!(programming(&agent).0, 2, "a cause counts once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kp_mx_22_only_what_reached_the_kernel_has_a_programming_time() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let change = async |agent: &mut Loop, pods: &[&str]| {
+        let (family, at) = (Family::V4, Timestamp::now() + SignedDuration::from_hours(1));
+        agent.say(Event::Triggered(EndpointTrigger { family, at }));
+        agent.apply([slice("web", TCP, pods)]).await;
+        programming(agent).0
+    };
+    assert_eq!(change(&mut agent, &["10.244.2.2@n2"]).await, 1);
+
+    let refused = "ipvsadm -a -t 10.96.0.10:80 -r 10.244.2.3:80 -m -w 1";
+    agent.world().faults = vec![(refused.to_owned(), Fault::Refused)];
+    assert_eq!(change(&mut agent, &["10.244.2.3@n2"]).await, 1, "a step");
+    agent.settle(10_000).await;
+    assert_eq!(change(&mut agent, &["10.244.2.4@n2"]).await, 2);
+
+    agent.world().table_refusals = Some(0);
+    assert_eq!(
+        change(&mut agent, &["10.244.1.2@n1"]).await,
+        2,
+        "the tables"
+    );
+    assert_eq!(
+        change(&mut agent, &["10.244.1.2@n1", "10.244.2.9@n2"]).await,
+        3,
+        "needs none"
+    );
+    agent.world().table_refusals = None;
+    agent.settle(10_000).await;
+
+    agent.world().table_load_polls = 3;
+    assert_eq!(change(&mut agent, &["10.244.1.3@n1"]).await, 3, "they wait");
+    agent.settle(10_000).await;
+    assert_eq!(change(&mut agent, &["10.244.1.4@n1"]).await, 4);
+
+    // Another program has the virtual server now.
+    agent.world().record.clear();
+    let mut again = Loop::over(&agent.shared);
+    again.start(web()).await;
+    assert_eq!(change(&mut again, &["10.244.2.5@n2"]).await, 0, "it waits");
 }
 
 /// The number of repairs that are not for missing virtual servers.
