@@ -41,7 +41,7 @@ endpoints: [{{addresses: [10.244.1.1], nodeName: n1, zone: a}}, {{addresses: [10
         text.push_str(object);
         text.push('\n');
     }
-    read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap()
+    read(&text)
 }
 
 fn seen(loaded: &Loaded, now: Option<i64>) -> ResolvedServer {
@@ -155,14 +155,27 @@ spec: {mode: Weighted, levels: [{key: topology.kubernetes.io/zone, weight: 0}, {
     }
 }
 
-fn service(spec: &str) -> Loaded {
-    let metadata = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}";
-    let text = format!("{metadata}\nspec: {{{spec}, ports: [{{port: 80}}]}}\n");
-    read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap()
+/// The Service alone.
+fn cart(annotations: &str, spec: &str) -> Loaded {
+    read(&format!(
+        "apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}
+spec: {{{spec}, ports: [{{port: 80}}]}}
+"
+    ))
+}
+
+fn read(text: &str) -> Loaded {
+    read_with(text, &Options::default())
+}
+
+fn read_with(text: &str, options: &Options) -> Loaded {
+    read_text("a.yaml", text.as_bytes(), options).unwrap()
 }
 
 fn is_ignored(spec: &str, reason: Ignored) {
-    let loaded = service(spec);
+    let loaded = cart("", spec);
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.ignored.values().collect::<Vec<_>>(), [&reason]);
     assert_eq!(loaded.snapshot.services().count(), 0);
@@ -182,7 +195,7 @@ fn v12_topology_keys_of_an_external_name_are_valid_and_without_effect() {
 #[test]
 fn v13_topology_keys_that_the_api_server_dropped_have_no_effect() {
     for dropped in ["", ", topologyKeys: null"] {
-        let loaded = service(&format!("clusterIP: 10.96.0.1{dropped}"));
+        let loaded = cart("", &format!("clusterIP: 10.96.0.1{dropped}"));
         assert_eq!(loaded.warnings, []);
         let policies = loaded.snapshot.services().map(|service| &service.policy);
         assert_eq!(policies.collect::<Vec<_>>(), [&None]);
@@ -191,13 +204,9 @@ fn v13_topology_keys_that_the_api_server_dropped_have_no_effect() {
 
 #[test]
 fn our_annotations_on_a_service_that_is_not_served_are_reported() {
-    let read = |annotation: &str, spec: &str| {
-        let metadata = format!(
-            "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotation}: zone}}}}"
-        );
-        let text = format!("{metadata}\nspec: {{{spec}, ports: [{{port: 80}}]}}\n");
-        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default());
-        let warnings = loaded.unwrap().warnings.into_iter();
+    let warnings_of = |annotation: &str, spec: &str| {
+        let warnings = cart(&format!("{annotation}: zone"), spec).warnings;
+        let warnings = warnings.into_iter();
         warnings
             .map(|warning| (warning.code.as_str(), warning.to_string()))
             .collect::<Vec<_>>()
@@ -208,32 +217,28 @@ fn our_annotations_on_a_service_that_is_not_served_are_reported() {
         ("clusterIPs: [None]", "headless"),
         (external, "of type ExternalName"),
     ] {
-        let warnings = read("topology.ipvs-topo.io/keys", spec);
+        let warnings = warnings_of("topology.ipvs-topo.io/keys", spec);
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert_eq!(warnings[0].0, "NoEffect");
         let text = format!("no effect: the Service is {kind}");
         assert!(warnings[0].1.contains(&text), "{warnings:?}");
-        assert_eq!(read("example.com/keys", spec), []);
+        assert_eq!(warnings_of("example.com/keys", spec), []);
     }
 }
 
 #[test]
 fn the_hint_mode_of_a_service_is_read() {
-    let read = |annotations: &str, spec: &str| {
-        let text = format!(
-            "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}\n\
-             spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]{spec}}}\n"
-        );
-        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+    let mode_of = |annotations: &str, spec: &str| {
+        let loaded = cart(annotations, &format!("clusterIP: 10.96.0.1{spec}"));
         loaded.snapshot.services().next().unwrap().hint_mode
     };
     let zone = ", trafficDistribution: PreferSameZone";
-    assert_eq!(read("", ""), HintMode::Nothing);
-    assert_eq!(read("", zone), HintMode::SameZone);
+    assert_eq!(mode_of("", ""), HintMode::Nothing);
+    assert_eq!(mode_of("", zone), HintMode::SameZone);
     let mode = "service.kubernetes.io/topology-mode: Auto";
-    assert_eq!(read(mode, zone), HintMode::Auto);
+    assert_eq!(mode_of(mode, zone), HintMode::Auto);
     let older = "service.kubernetes.io/topology-aware-hints: auto";
-    assert_eq!(read(older, ""), HintMode::Auto);
+    assert_eq!(mode_of(older, ""), HintMode::Auto);
 }
 
 /// Reads these objects of the namespace `shop` for DNS.
@@ -247,7 +252,7 @@ fn selected(services: ServiceSelection, objects: &[&str]) -> Loaded {
         ..Options::default()
     };
     let text = objects.join("\n---\n");
-    read_text("a.yaml", text.as_bytes(), &options).unwrap()
+    read_with(&text, &options)
 }
 
 const HEADLESS_SLICE: &str = "
@@ -344,7 +349,7 @@ fn a_simulation_reads_headless_services_and_those_that_this_proxy_serves() {
 fn without_dns_the_slices_of_headless_services_stay_ignored() {
     let text = HEADLESS_SLICE.replace(", service.kubernetes.io/headless: ''", "");
     for (text, slices) in [(HEADLESS_SLICE, 0), (&text, 1)] {
-        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let loaded = read(text);
         let found = loaded.snapshot.slices(&ObjectName::new("shop", "cart"));
         assert_eq!(found.len(), slices);
         assert!(found.iter().all(|slice| slice.hostnames.is_empty()));
@@ -381,7 +386,7 @@ status: {{loadBalancer: {{ingress: [{{ip: 192.0.2.1}}]}}}}
         ranges.join(", "),
         ports.join(", ")
     );
-    let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+    let loaded = read(&text);
     let service = loaded.snapshot.service(&ObjectName::new("shop", "cart"));
     let permitted = service.unwrap().source_ranges.as_ref().unwrap();
     let prefixes: Vec<u8> = permitted.iter().map(IpNetwork::prefix).collect();
@@ -418,7 +423,7 @@ status: {{loadBalancer: {{ingress: [{{ip: 198.51.100.1}}]}}}}
         allowed,
         ..Options::default()
     };
-    read_text("a.yaml", text.as_bytes(), &options).unwrap()
+    read_with(&text, &options)
 }
 
 #[test]
