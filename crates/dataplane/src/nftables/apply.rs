@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
-use std::{fmt, mem};
+use std::{collections::BTreeSet, fmt, mem};
 
 use netlink_pipeline::{AsyncConnection, Error, NetlinkProtocol, Options};
 use subprocess::ChildError;
@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::delta::ElementDelta;
-use super::desired::DesiredTables;
+use super::desired::{DesiredTables, PrefixLength};
 use super::diff::{diff, replace};
 use super::elements::transactions;
 use super::error::NftError;
@@ -44,6 +44,9 @@ pub struct Nft {
     job: Option<Job>,
     /// How long the next write may be waited for.
     patience: Duration,
+    /// The prefix lengths of all source ranges so far. Their sets stay when they have no elements: a tenant who adds and
+    /// removes one range would have every node run `nft` each time.
+    lengths: BTreeSet<PrefixLength>,
 }
 
 /// The result of a request to set the tables.
@@ -111,6 +114,7 @@ impl Nft {
             generation: None,
             job: None,
             patience: GRACE,
+            lengths: BTreeSet::new(),
         })
     }
 
@@ -216,8 +220,10 @@ impl Nft {
 
     /// If the kernel was read and has what is desired, that is known from now on and not compared again.
     fn adopt(&mut self, desired: &DesiredTables) {
-        if matches!(&self.held, Held::Seen(seen) if is_as_desired(seen, desired)) {
-            self.held = Held::Made(desired.clone());
+        if let Held::Seen(seen) = &self.held
+            && let Some(tables) = as_desired(seen, desired)
+        {
+            self.held = Held::Made(tables);
         }
     }
 
@@ -246,19 +252,22 @@ impl Nft {
             }
         }
         self.adopt(desired);
+        self.lengths.extend(desired.used_lengths());
+        let desired = desired.clone().keeping(self.lengths.clone());
         let load = match &self.held {
-            Held::Made(held) => diff(held, desired).map(|change| Load::whole(&change)),
+            Held::Made(held) => diff(held, &desired).map(|change| Load::whole(&change)),
             Held::Seen(tables) if tables.iter().all(Option::is_none) => {
-                Some(Load::new_tables(desired))
+                Some(Load::new_tables(&desired))
             }
-            Held::Seen(_) | Held::Unknown => Some(Load::whole(&replace(desired))),
+            Held::Seen(_) | Held::Unknown => Some(Load::whole(&replace(&desired))),
         };
         let Some(load) = load else {
+            self.held = Held::Made(desired);
             return Ok(TablesChange::Same);
         };
         let (_, before) = self.forget();
         self.job = Some(Job::Load {
-            desired: desired.clone(),
+            desired,
             before,
             loaded: Box::pin(load.run(self.program)),
         });
@@ -274,7 +283,8 @@ impl Nft {
     }
 
     /// Whether `delta` can be written as single elements: the tables are as we wrote them, no interval changes, and no
-    /// set or table is added or deleted. Nothing can always be written.
+    /// set or table is added or deleted. The set for a prefix length of source ranges stays once it is there. Nothing
+    /// can always be written.
     pub fn can_apply_elements(&self, delta: &ElementDelta) -> bool {
         match &self.held {
             Held::Made(made) => made.can_apply(delta),
@@ -363,8 +373,110 @@ fn observe(family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
     }
 }
 
-fn is_as_desired(seen: &[Option<ObservedTable>], desired: &DesiredTables) -> bool {
-    let mut families = TableFamily::ALL.into_iter().zip(seen);
-    families
-        .all(|(family, table)| *table == desired.table(family).as_ref().map(ObservedTable::from))
+/// The tables that were read, if they are as desired. They may have more sets for source ranges without elements, which
+/// stay in the result.
+pub(super) fn as_desired(
+    seen: &[Option<ObservedTable>],
+    desired: &DesiredTables,
+) -> Option<DesiredTables> {
+    let families = || TableFamily::ALL.into_iter().zip(seen);
+    let lengths = families().flat_map(|(family, table)| {
+        let lengths = table.iter().flat_map(ObservedTable::lengths);
+        lengths.map(move |length| (family.addresses(), length))
+    });
+    let tables = desired.clone().keeping(lengths.collect());
+    families()
+        .all(|(family, table)| *table == tables.table(family).as_ref().map(ObservedTable::from))
+        .then_some(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_core::model::{Protocol, parse_range};
+
+    use super::*;
+    use crate::nftables::{Element, SetId};
+
+    /// A program that accepts every transaction.
+    const ACCEPT: &str = "true";
+
+    fn source_range(range: &str) -> SetElement {
+        let (ip, range) = ("203.0.113.7".parse().unwrap(), parse_range(range).unwrap());
+        let element = Element::SourceRange(ip, Protocol::Tcp, 80, range);
+        (SetId::SourceRanges, element)
+    }
+
+    fn tables(ranges: &[&str]) -> DesiredTables {
+        let cidr = Element::Range(parse_range("10.96.0.0/12").unwrap());
+        let tables = DesiredTables::default().with(SetId::Cidrs, [cidr]);
+        let ranges = ranges.iter().map(|range| source_range(range).1);
+        tables.with(SetId::SourceRanges, ranges)
+    }
+
+    fn agent() -> Nft {
+        Nft {
+            program: ACCEPT,
+            ..Nft::open().unwrap()
+        }
+    }
+
+    async fn set(nft: &mut Nft, tables: &DesiredTables) -> TablesChange {
+        nft.set(tables, &CrashPoint::new(None)).await.unwrap()
+    }
+
+    /// The kernel's tables, if they are those that `nft` last wrote.
+    fn kernel(nft: &Nft) -> Tables {
+        let Held::Made(made) = &nft.held else {
+            panic!("{nft:?}");
+        };
+        let table = |family| made.table(family).as_ref().map(ObservedTable::from);
+        TableFamily::ALL.into_iter().map(table).collect()
+    }
+
+    #[tokio::test]
+    async fn d13_a_prefix_length_that_comes_and_goes_starts_one_process() {
+        let (one, two) = (
+            tables(&["10.0.0.0/8"]),
+            tables(&["10.0.0.0/8", "10.0.0.0/31"]),
+        );
+        let delta = ElementDelta {
+            added: vec![source_range("10.0.0.0/31")],
+            ..ElementDelta::default()
+        };
+        let mut nft = agent();
+        assert_eq!(set(&mut nft, &one).await, TablesChange::Written);
+        assert!(!nft.can_apply_elements(&delta));
+        assert_eq!(set(&mut nft, &two).await, TablesChange::Written);
+        let back = ElementDelta {
+            removed: delta.added.clone(),
+            ..ElementDelta::default()
+        };
+        assert!(nft.can_apply_elements(&back));
+        assert_eq!(set(&mut nft, &one).await, TablesChange::Written);
+        assert!(nft.can_apply_elements(&delta));
+        assert_eq!(set(&mut nft, &one).await, TablesChange::Same);
+        // The periodic comparison reads the tables again.
+        nft.held = Held::Seen(kernel(&nft));
+        assert!(!nft.lacks(&one));
+        assert_eq!(set(&mut nft, &one).await, TablesChange::Same);
+        assert!(nft.can_apply_elements(&delta));
+    }
+
+    #[tokio::test]
+    async fn the_next_agent_deletes_the_sets_for_prefix_lengths_that_are_not_in_use() {
+        let (one, two) = (
+            tables(&["10.0.0.0/8"]),
+            tables(&["10.0.0.0/8", "10.0.0.0/31"]),
+        );
+        let mut nft = agent();
+        set(&mut nft, &two).await;
+        set(&mut nft, &one).await;
+        let mut next = agent();
+        next.held = Held::Seen(kernel(&nft));
+        assert!(!next.lacks(&one), "virtual servers need not wait for it");
+        assert_eq!(set(&mut next, &one).await, TablesChange::Written);
+        let mut new = agent();
+        set(&mut new, &one).await;
+        assert_eq!(kernel(&next), kernel(&new));
+    }
 }

@@ -109,7 +109,8 @@ impl DesiredTables {
         let mut families = [Family::V4, Family::V6].into_iter();
         all.all(|(set, _)| !set.row().key.is_interval())
             && places.all(|(set, family)| {
-                self.holds(*set, *family) == self.holds_after(&deltas, *set, *family)
+                self.keeps(*set, *family)
+                    || self.holds(*set, *family) == self.holds_after(&deltas, *set, *family)
             })
             && families.all(|family| {
                 let mut sets = needing_table();

@@ -11,11 +11,16 @@ use super::rules::chains;
 use super::sets::{Element, KeyType, SetElement, SetId, SetName};
 use super::table::{Set, Table};
 
+/// A prefix length of source ranges of a family.
+pub(super) type PrefixLength = (Family, u8);
+
 /// The desired contents of our tables. Both families together, so that one change is one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DesiredTables {
     /// Elements by set; a set without elements has no entry.
     sets: BTreeMap<SetName, BTreeSet<Element>>,
+    /// The source ranges whose sets stay when they have no elements.
+    kept: BTreeSet<PrefixLength>,
     pub(super) options: RuleOptions,
 }
 
@@ -24,6 +29,13 @@ impl DesiredTables {
     #[must_use]
     pub fn with_options(mut self, options: RuleOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Has sets for source ranges of these prefix lengths, even without elements.
+    #[must_use]
+    pub(super) fn keeping(mut self, lengths: BTreeSet<PrefixLength>) -> Self {
+        self.kept = lengths;
         self
     }
 
@@ -176,13 +188,34 @@ impl DesiredTables {
         names.collect()
     }
 
-    /// The prefix lengths of the family's source ranges.
+    /// The prefix lengths for which the family's table has a set of source ranges, the shortest first.
     pub(super) fn lengths(&self, family: TableFamily) -> Vec<u8> {
         if !SetId::SourceRanges.is_in(family) {
             return Vec::new();
         }
-        let sets = self.sets.keys();
-        let used = sets.filter(|set| self.holds(**set, family.addresses()));
-        used.filter_map(|set| set.length()).collect()
+        let kept = self.kept.iter().copied();
+        let all = kept.chain(self.used_lengths());
+        let of_family = all.filter(|(addresses, _)| *addresses == family.addresses());
+        let lengths: BTreeSet<u8> = of_family.map(|(_, length)| length).collect();
+        lengths.into_iter().collect()
+    }
+
+    /// The prefix lengths of the source ranges.
+    pub(super) fn used_lengths(&self) -> impl Iterator<Item = PrefixLength> {
+        let lengths = self
+            .sets
+            .keys()
+            .filter_map(|set| Some((set, set.length()?)));
+        lengths.flat_map(|(set, length)| {
+            let families = [Family::V4, Family::V6].into_iter();
+            let holding = families.filter(|family| self.holds(*set, *family));
+            holding.map(move |family| (family, length))
+        })
+    }
+
+    /// Whether the set stays when it has no elements of the family.
+    pub(super) fn keeps(&self, set: SetName, family: Family) -> bool {
+        let length = set.length();
+        length.is_some_and(|length| self.kept.contains(&(family, length)))
     }
 }

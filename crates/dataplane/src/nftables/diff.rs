@@ -6,7 +6,7 @@ use super::rules::source_ranges;
 use super::sets::{Element, SetName};
 use super::table::{Operation, Table, Transaction};
 
-/// The transaction from `held` to `desired`; `None` if they are equal, and no process is started.
+/// The transaction from `held` to `desired`; `None` if the tables are equal, and no process is started.
 pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Transaction> {
     if held == desired {
         return None;
@@ -14,7 +14,7 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
     let mut families = TableFamily::ALL.into_iter();
     let has_same_tables = families.all(|family| held.needs(family) == desired.needs(family));
     if has_same_tables && held.options == desired.options {
-        return Some(changes(held, desired));
+        return Some(changes(held, desired)).filter(|changes| !changes.0.is_empty());
     }
     Some(replace(desired))
 }

@@ -15,7 +15,7 @@ use topology_core::model::Family;
 use super::elements::name_table;
 use super::family::TableFamily;
 use super::observed_elements::{ElementBytes, HEADER, loaded, read};
-use super::sets::KeyType;
+use super::sets::{KeyType, SetId};
 use super::table::{Chain, Hook, Rule, Set, TABLE, Table};
 use super::wire::{
     ChainAttributes, ObjectAttributes, RuleAttributes, SetAttributes, TableAttributes,
@@ -227,6 +227,16 @@ impl From<&Table> for ObservedTable {
 }
 
 impl ObservedTable {
+    /// The prefix lengths for which it has a set of source ranges.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = u8> {
+        let source_ranges = SetId::SourceRanges.row().name;
+        let names = self.sets.keys();
+        names.filter_map(move |name| {
+            let length = name.strip_prefix(source_ranges)?.strip_prefix('-')?;
+            length.parse().ok()
+        })
+    }
+
     /// Reads the table of a family in the current network namespace; `None` if it does not exist.
     pub(super) fn read(family: TableFamily) -> Result<Option<Self>, Error> {
         let mut reader = Reader {

@@ -51,8 +51,8 @@ impl SetId {
 
 /// The name of a set in the kernel.
 ///
-/// Source ranges have a set for each prefix length in use, instead of one set of intervals, which the kernel copies for
-/// each element (`net/netfilter/nft_set_pipapo.c`). `docs/decisions/0017-source-ranges-by-length.md` has the figures.
+/// Source ranges have a set for each prefix length, instead of one set of intervals, which the kernel copies for each
+/// element (`net/netfilter/nft_set_pipapo.c`). `docs/decisions/0017-source-ranges-by-length.md` has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SetName {
     set: SetId,
@@ -60,7 +60,7 @@ pub(super) struct SetName {
 }
 
 impl SetName {
-    /// Whether the set exists only while it has elements.
+    /// Whether the set exists only for elements, or because it had some.
     pub(super) const fn is_optional(self) -> bool {
         self.length.is_some()
     }

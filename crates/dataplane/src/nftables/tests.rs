@@ -1,9 +1,11 @@
 //! The printed transactions, and the comparison with nft's listing.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use topology_core::model::{Protocol, parse_range};
 
+use super::apply::as_desired;
 use super::diff::{define, diff};
 use super::elements::transactions;
 use super::observe::ObservedTable;
@@ -329,6 +331,81 @@ fn a_mark_that_changes_replaces_the_old_one() {
     let mut tables = after;
     tables.apply(&removed(&[(SetId::Marks, new)]));
     assert_eq!(tables, desired(&["10.96.0.0/12"], &[], &[], &[]));
+}
+
+/// Source ranges of two prefix lengths, of which the second is an addition.
+fn two_lengths() -> [(DesiredTables, SetElement); 2] {
+    let tables = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    let [first, second] = ["10.1.0.0/16", "10.1.2.0/31"]
+        .map(|range| (SetId::SourceRanges, source_range("10.96.0.10", range)));
+    let one = tables.with(first.0, [first.1]);
+    let two = one.clone().with(second.0, [second.1]);
+    [(one, first), (two, second)]
+}
+
+/// What the kernel has, in the order of the families.
+fn seen(tables: &DesiredTables) -> Vec<Option<ObservedTable>> {
+    let families = TableFamily::ALL.into_iter();
+    families
+        .map(|family| tables.table(family).as_ref().map(ObservedTable::from))
+        .collect()
+}
+
+#[test]
+fn d13_a_prefix_length_that_was_in_use_changes_by_single_elements() {
+    let [(one, _), (two, second)] = two_lengths();
+    let lengths: BTreeSet<_> = two.used_lengths().collect();
+    let mut held = two.clone().keeping(lengths.clone());
+    assert_eq!(seen(&held), seen(&two));
+    for _ in 0..2 {
+        assert!(held.can_apply(&removed(&[second])));
+        held.apply(&removed(&[second]));
+        let wanted = one.clone().keeping(lengths.clone());
+        assert!(diff(&held, &wanted).is_none(), "the empty set stays");
+        assert!(!held.contains(second.0, &second.1));
+        assert_ne!(seen(&held), seen(&one));
+        assert!(held.can_apply(&added(&[second])));
+        held.apply(&added(&[second]));
+        assert_eq!(seen(&held), seen(&two));
+    }
+    let v6 = (SetId::SourceRanges, source_range("fd00::10", "fd00::/31"));
+    assert!(!held.can_apply(&added(&[v6])), "a set of another table");
+}
+
+#[test]
+fn d13_an_empty_set_of_a_prefix_length_is_no_difference_for_the_agent_that_left_it() {
+    let [(one, first), (two, _)] = two_lengths();
+    let lengths: BTreeSet<_> = two.used_lengths().collect();
+    let kept = one.clone().keeping(lengths.clone());
+    let held = as_desired(&seen(&kept), &one).unwrap();
+    assert!(diff(&held, &kept).is_none());
+    // The next agent removes it without the other sets.
+    let fresh = one.clone().keeping(one.used_lengths().collect());
+    insta::assert_snapshot!(script(&held, &fresh));
+    // Any other difference is one.
+    let mut other = kept.clone();
+    other.remove(first.0, &first.1);
+    assert!(as_desired(&seen(&other), &one).is_none());
+    assert!(as_desired(&seen(&two), &one).is_none());
+    assert!(as_desired(&seen(&one), &two).is_none());
+    // A set that is missing is added.
+    let held = as_desired(&seen(&one), &one).unwrap();
+    let script = script(&held, &kept);
+    assert!(
+        script.contains("add set ip ipvs-topo source-ranges-31"),
+        "{script}"
+    );
+}
+
+#[test]
+fn a_new_agent_keeps_no_prefix_length_but_those_in_use() {
+    let [(one, _), _] = two_lengths();
+    let fresh = one.clone().keeping(one.used_lengths().collect());
+    assert_eq!(
+        define(&fresh).to_string(),
+        define(&one).to_string(),
+        "the same tables for the same input"
+    );
 }
 
 #[test]

@@ -46,11 +46,16 @@ async fn set(nft: &mut Nft, tables: &DesiredTables) -> TablesChange {
 /// What the next agent has to write.
 async fn restart(tables: &DesiredTables) -> TablesChange {
     let mut nft = Nft::open().unwrap();
+    observe(&mut nft).await;
+    set(&mut nft, tables).await
+}
+
+/// Reads the tables, unless they are known to be unchanged.
+async fn observe(nft: &mut Nft) {
     nft.begin_observe().await;
     while nft.wait_job(&CrashPoint::new(None)).await.is_none() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    set(&mut nft, tables).await
 }
 
 async fn apply(nft: &mut Nft, delta: &ElementDelta) -> bool {
@@ -431,6 +436,26 @@ async fn ranges_and_prefix_lengths_change_without_the_other_sets() {
     let mut nft = write(&before).await;
     for tables in [&after, &before, &after] {
         assert_eq!(set(&mut nft, tables).await, TablesChange::Written);
-        assert_eq!(restart(tables).await, TablesChange::Same);
+        assert_eq!(set(&mut nft, tables).await, TablesChange::Same);
+    }
+    // The set for the prefix length that is not in use any more stays until the next agent starts.
+    assert_eq!(restart(&after).await, TablesChange::Written);
+    assert_eq!(restart(&after).await, TablesChange::Same);
+}
+
+#[tokio::test]
+async fn d13_an_empty_set_of_a_prefix_length_stays_and_is_no_difference() {
+    let range = source_range("203.0.113.7", "10.1.2.0/31");
+    let range = (SetId::SourceRanges, range);
+    let mut nft = write(&full().with(range.0, [range.1])).await;
+    for verb in ["add", "delete"] {
+        assert!(apply(&mut nft, &removed([range])).await);
+        // After a change of another program the agent reads its tables again.
+        self::nft(&[verb, "table", "ip", "other"]);
+        observe(&mut nft).await;
+        assert_eq!(set(&mut nft, &full()).await, TablesChange::Same);
+        assert!(apply(&mut nft, &added([range])).await);
+        let list = self::nft(&["list", "set", "ip", "ipvs-topo", "source-ranges-31"]);
+        assert!(list.contains("203.0.113.7 . tcp . 80 . 10.1.2.0"), "{list}");
     }
 }
