@@ -163,6 +163,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             settled.flows.extend(unserved(&self.mirror, step, outcome));
             self.record_ended(step, outcome);
             self.mirror.commit(step, outcome);
+            self.prove_scheduler(step, outcome);
             if let Step::AddServer { key, .. } = step {
                 let behind = steps.iter().skip(at + 1);
                 let reals = behind.take_while(|next| next.key() == key).count();
@@ -179,6 +180,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         settled
+    }
+
+    fn prove_scheduler(&mut self, step: &Step, outcome: StepOutcome) {
+        if let (Step::AddServer { key, .. } | Step::EditServer { key, .. }, StepOutcome::Done) =
+            (step, outcome)
+            && let Some(held) = self.mirror.get(key)
+        {
+            self.schedulers.prove(&held.scheduler);
+        }
     }
 
     /// Updates the record, connection tracking and retries.
@@ -260,6 +270,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 connections,
                 ..
             }) => {
+                self.schedulers.prove(&observed.scheduler);
                 self.mirror.observe(key, Some((observed, &connections)));
             }
             None => self.mirror.observe(key, None),

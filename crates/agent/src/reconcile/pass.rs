@@ -201,6 +201,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let host_change = self.host_change(work.host);
         let needs_host = host_change.is_needed();
         done.host_writes += self.apply_before_servers(&host_change).await;
+        self.try_schedulers(&mut desired, &mut done).await;
         self.program(desired, &mut done).await;
         let mut instead = self.fall_back();
         self.read_again(&mut instead).await;
@@ -215,7 +216,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Reads unknown keys from the kernel.
-    async fn read_again(&mut self, desired: &mut DesiredKeys) {
+    pub(super) async fn read_again(&mut self, desired: &mut DesiredKeys) {
         let unknown = desired
             .keys()
             .filter(|key| self.mirror.trust(key) == Trust::Unknown);
@@ -234,7 +235,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Applies the desired state of every key. A real server whose weight was just set to 0 is checked at once, unless
     /// deletions are postponed: without connections it need not stay.
-    async fn program(&mut self, desired: DesiredKeys, done: &mut Done) {
+    pub(super) async fn program(&mut self, desired: DesiredKeys, done: &mut Done) {
         let mut leaving = self.write(desired, done).await;
         if self.puts_off() {
             return;

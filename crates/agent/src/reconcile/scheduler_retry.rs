@@ -10,11 +10,57 @@ use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::pass::{DesiredKeys, Work};
+use super::pass::{DesiredKeys, Done, Work};
+use super::programmable::ProgrammableServer;
 use super::reconciler::Reconciler;
 use crate::node_warning::Topic;
 
+/// The most virtual servers with which a pass tries a scheduler. One is enough, unless it waits for something else.
+const MOST_TRIES: usize = 4;
+
 impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Programs one virtual server with each scheduler that is not known to work. If the kernel refuses one, `wrr`
+    /// replaces it in `desired` before the others are planned.
+    pub(super) async fn try_schedulers(&mut self, desired: &mut DesiredKeys, done: &mut Done) {
+        let targets = desired.values().flatten();
+        let requested: BTreeSet<_> = targets.map(|target| target.server.scheduler).collect();
+        for scheduler in requested {
+            if !self.schedulers.is_proven(scheduler) {
+                self.try_scheduler(scheduler, desired, done).await;
+            }
+        }
+        let mut instead = self.fall_back();
+        self.read_again(&mut instead).await;
+        desired.extend(instead);
+    }
+
+    async fn try_scheduler(
+        &mut self,
+        scheduler: Scheduler,
+        desired: &mut DesiredKeys,
+        done: &mut Done,
+    ) {
+        let requests = |target: &ProgrammableServer| target.server.scheduler == scheduler;
+        let requesting = desired.iter().filter_map(|(key, target)| {
+            let is_requested = target.as_ref().is_some_and(requests);
+            is_requested.then_some(*key)
+        });
+        let keys: Vec<VirtualServerKey> = requesting.collect();
+        for key in keys.iter().take(MOST_TRIES) {
+            let target = desired.remove(key).flatten();
+            self.program(DesiredKeys::from([(*key, target)]), done)
+                .await;
+            if self.schedulers.is_proven(scheduler) {
+                return;
+            }
+            if self.schedulers.refuses(key) {
+                let others = keys.iter().filter(|key| desired.contains_key(key));
+                others.for_each(|key| self.schedulers.refuse(*key, scheduler));
+                return;
+            }
+        }
+    }
+
     /// The desired state with `wrr` for refused schedulers; empty if none was refused.
     pub(super) fn fall_back(&mut self) -> DesiredKeys {
         let refused = self.schedulers.take_refused();

@@ -2,9 +2,11 @@
 //!
 //! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights for `wrr`. At each
 //! periodic check one virtual server requests one missing scheduler again. For each such request the kernel runs
-//! `modprobe` and waits for it, so a check tries only one scheduler, in turns.
+//! `modprobe` and waits for it, so a check tries only one scheduler, in turns, and a pass requests a scheduler that is
+//! not known to work for one virtual server before the others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dataplane::ipvs::StepError;
 use topology_core::plan::Step;
@@ -15,6 +17,8 @@ use topology_core::virtual_server::VirtualServerKey;
 pub(super) struct Schedulers {
     /// Virtual servers that request a missing scheduler.
     lacking: BTreeMap<VirtualServerKey, Scheduler>,
+    /// The names of schedulers with which the kernel has, or had, a virtual server.
+    proven: BTreeSet<Arc<str>>,
     /// The scheduler that the last check tried.
     asked: Option<Scheduler>,
     /// Virtual servers that were refused since the last call of `take_refused`.
@@ -31,9 +35,27 @@ impl Schedulers {
         };
         // There is no fallback for `wrr`.
         if error.no_scheduler && *scheduler != Scheduler::default() {
-            self.lacking.insert(*key, *scheduler);
-            self.refused.insert(*key);
+            self.proven.remove(scheduler.name());
+            self.refuse(*key, *scheduler);
         }
+    }
+
+    /// Records that `wrr` must replace the missing scheduler of `key`.
+    pub(super) fn refuse(&mut self, key: VirtualServerKey, scheduler: Scheduler) {
+        self.lacking.insert(key, scheduler);
+        self.refused.insert(key);
+    }
+
+    /// Records that the kernel has a virtual server with the scheduler of this name.
+    pub(super) fn prove(&mut self, name: &Arc<str>) {
+        if !self.proven.contains(name) {
+            self.proven.insert(Arc::clone(name));
+        }
+    }
+
+    /// Whether the kernel has the scheduler, as far as known. There is no fallback for `wrr`, so nothing tries it.
+    pub(super) fn is_proven(&self, scheduler: Scheduler) -> bool {
+        scheduler == Scheduler::default() || self.proven.contains(scheduler.name())
     }
 
     /// Whether `wrr` is about to replace the scheduler of `key`.

@@ -112,6 +112,49 @@ async fn d12_wrr_replaces_a_missing_scheduler_in_the_same_pass() {
     );
 }
 
+/// For each request the kernel runs `modprobe` and waits for it.
+#[tokio::test(start_paused = true)]
+async fn d13_a_pass_requests_a_missing_scheduler_once() {
+    let shared = Shared::default();
+    let names = [Scheduler::Mh, Scheduler::Sh];
+    shared.0.borrow_mut().lacking.extend(names);
+    let mut agent = Loop::over(&shared);
+    let objects = |first: u8| -> Vec<Object> {
+        let both = (first..first + 10).flat_map(|nth| {
+            let (name, scheduler) = (format!("s{nth}"), names[usize::from(nth % 2)].name());
+            let ip = format!("10.96.0.{nth}");
+            let pod = format!("10.244.2.{nth}@n2");
+            [asking(&name, &ip, scheduler), slice(&name, TCP, &[&pod])]
+        });
+        both.collect()
+    };
+    let refused = |agent: &Loop| {
+        let journal = agent.journal();
+        let is_refused = |line: &&String| line.contains(" -s ") && line.ends_with('!');
+        journal.iter().filter(is_refused).count()
+    };
+    agent.start(objects(10)).await;
+    assert_eq!(refused(&agent), 2, "one for each scheduler");
+    assert_eq!(schedulers(&shared), ["wrr"; 10]);
+    assert_eq!(reals(&shared), [1; 10]);
+    assert_eq!(agent.reconciler.agenda.failing(), 0);
+    assert_eq!(warnings(&agent).len(), 2);
+    agent.apply(objects(20)).await;
+    assert_eq!(refused(&agent), 0, "they are known to be missing");
+    assert_eq!(schedulers(&shared), ["wrr"; 20]);
+
+    shared.0.borrow_mut().lacking.clear();
+    agent.check().await;
+    agent.check().await;
+    let mut again = Loop::over(&shared);
+    again.read_kernel().await;
+    for scheduler in names {
+        assert!(agent.reconciler.schedulers.is_proven(scheduler));
+        assert!(again.reconciler.schedulers.is_proven(scheduler), "as read");
+    }
+    assert!(!agent.reconciler.schedulers.is_proven(Scheduler::Dh));
+}
+
 #[tokio::test(start_paused = true)]
 async fn d12_a_scheduler_that_is_loaded_later_is_used_after_the_next_check() {
     let shared = Shared::default();
