@@ -54,7 +54,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let fails = |item| self.agenda.failure(&item).is_some();
         let host_fails = fails(Item::Routes) || fails(Item::Tables) || self.tables_wait;
         let mut servers = keys.iter().map(|key| Item::Server(*key));
-        !(needs_host && host_fails) && !servers.any(fails)
+        let lacks_something = (needs_host && host_fails) || servers.any(fails);
+        !lacks_something
     }
 
     /// Records the metrics of a pass. Its changes are programmed only if it did everything (KP-MX-22).

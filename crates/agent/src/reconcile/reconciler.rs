@@ -149,12 +149,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             loopback_ports,
             crash_point,
         } = parts;
-        let drain_timeout = milliseconds(config.drain_timeout);
-        let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
+        let mut mirror = Mirror::new(ours.iter().copied(), milliseconds(config.drain_timeout));
         mirror.restore_deadlines(&deadlines, milliseconds(epoch.elapsed()));
         restore_mark_protocols(&mut mirror, &marks);
-        let mut index = Index::new(config.service_cidrs.clone()).with_mark_mask(config.mark_mask);
-        index.snapshot_mut().restore_firewall_marks(marks);
+        let index = restored_index(&config, marks);
         let me = Viewpoint {
             scheduler: config.scheduler,
             ..Viewpoint::new(Arc::clone(&config.node))
@@ -202,6 +200,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) fn now(&self) -> u64 {
         milliseconds(self.epoch.elapsed())
     }
+}
+
+fn restored_index(config: &AgentConfig, marks: Vec<(MarkedPort, u32)>) -> Index {
+    let mut index = Index::new(config.service_cidrs.clone()).with_mark_mask(config.mark_mask);
+    index.snapshot_mut().restore_firewall_marks(marks);
+    index
 }
 
 fn restore_mark_protocols(mirror: &mut Mirror, marks: &[(MarkedPort, u32)]) {
