@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::deciders::Deciders;
+use super::deciders::{AffectedPolicies, Deciders};
 use super::marks::{Changes, Dirty, Marks, NodeChange};
 use super::{ServiceAndSlices, Snapshot, api_servers, drained};
 use crate::model::{Endpoint, Service};
@@ -42,8 +42,9 @@ impl Marks {
         let mut services = BTreeSet::new();
         let is_wide = !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges;
         if is_wide || !self.api_servers.is_empty() {
+            let policies = AffectedPolicies::of(snapshot, &self, me);
             let all = snapshot.services.iter();
-            let touched = all.filter(|(_, entry)| self.affects(snapshot, me, entry));
+            let touched = all.filter(|(_, entry)| self.affects(snapshot, me, &policies, entry));
             services.extend(touched.map(|(name, _)| name.clone()));
         }
         services.extend(self.services);
@@ -51,11 +52,17 @@ impl Marks {
     }
 
     /// Whether a change of Nodes, drains or the API server's endpoints can change the result for `entry` on the node `me`.
-    fn affects(&self, snapshot: &Snapshot, me: &str, entry: &ServiceAndSlices) -> bool {
+    fn affects<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        me: &str,
+        affected: &AffectedPolicies<'a>,
+        entry: &'a ServiceAndSlices,
+    ) -> bool {
         let Some(service) = &entry.service else {
             return false;
         };
-        let policies = Deciders::of(snapshot, &self.drains, service);
+        let policies = Deciders::of(snapshot, affected, &self.drains, service);
         let drained = |drain| drained::touches(drain, snapshot, me, &policies, entry);
         let mine = self.nodes.get(me);
         let mut nodes = self.nodes.values();

@@ -101,6 +101,16 @@ impl Marks {
             .extend(difference(&addresses(old), &addresses(new)));
     }
 
+    /// The changed labels and the demand of all Nodes, as if they were one Node's.
+    pub(super) fn nodes_together(&self) -> NodeChange {
+        let labels = self.nodes.values().flat_map(|change| &change.labels);
+        NodeChange {
+            labels: labels.cloned().collect(),
+            demand: self.nodes.values().any(|change| change.demand),
+            ..NodeChange::default()
+        }
+    }
+
     /// Marks labels for which the first Node was added or the last one removed.
     pub(super) fn levels(&mut self, labels: Vec<Arc<str>>, all: bool) {
         self.levels.extend(labels);

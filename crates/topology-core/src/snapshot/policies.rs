@@ -99,10 +99,7 @@ impl Snapshot {
             .into_iter()
             .flatten()
             .map(|(_, policy)| policy)
-            .filter(move |policy| {
-                (policy.namespace.is_some() || selects(policy, labels))
-                    && policy.service_selector.matches(&service.labels)
-            })
+            .filter(move |policy| selects_service(policy, labels, service))
     }
 
     /// The `TopologyPolicy` with this name.
@@ -144,6 +141,16 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// Whether `policy`, a cluster-scoped one or of the same namespace, selects `service`; `labels` are its namespace's.
+pub(super) fn selects_service(
+    policy: &TopologyPolicy,
+    labels: Option<&Labels>,
+    service: &Service,
+) -> bool {
+    (policy.namespace.is_some() || selects(policy, labels))
+        && policy.service_selector.matches(&service.labels)
 }
 
 /// Whether `policy` selects a namespace with `labels`; `None` if they are unknown.
