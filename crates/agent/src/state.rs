@@ -204,7 +204,7 @@ pub(crate) enum Question {
     Surroundings(oneshot::Sender<Surroundings>),
     /// The steps that a full pass would take now, compared with the present kernel.
     Plan(oneshot::Sender<Result<Vec<Step>, String>>),
-    /// The state for metrics, with at most so many decided Services.
+    /// The state for metrics, with at most so many levels.
     Overview(usize, oneshot::Sender<Overview>),
     /// The report of the decisions.
     DecisionSummary(oneshot::Sender<DecisionSummary>),
@@ -270,9 +270,10 @@ impl AgentHandle {
         self.ask(Question::Plan).await
     }
 
-    /// The state for metrics, with at most `limit` Services in `decided`.
-    pub async fn overview(&self, limit: usize) -> Result<Overview, Stopped> {
-        self.ask(|answer| Question::Overview(limit, answer)).await
+    /// The state for metrics, with at most so many levels in `decided`.
+    pub async fn overview(&self, most_levels: usize) -> Result<Overview, Stopped> {
+        self.ask(|answer| Question::Overview(most_levels, answer))
+            .await
     }
 
     /// The report of the decisions.

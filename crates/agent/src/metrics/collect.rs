@@ -11,7 +11,7 @@ use telemetry::ClientRequests;
 use topology_core::policy::Mode;
 use topology_core::resolve::ResolvedServer;
 
-use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
+use super::figures::{Figures, MAX_SHARE_LEVELS, Server, Start, TierShare};
 use super::http::AsyncFigures;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
@@ -63,7 +63,7 @@ impl AsyncFigures for Collector {
     async fn figures(&self) -> Figures {
         let pulse = self.handle.pulse();
         let mut figures = of_pulse(&pulse);
-        if let Ok(overview) = self.handle.overview(MAX_SHARE_SERVICES).await {
+        if let Ok(overview) = self.handle.overview(MAX_SHARE_LEVELS).await {
             add_overview(&mut figures, &overview);
         }
         figures.start = self.start(&pulse.start);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// Most Services with their own share series. The rest are left out, so that a large cluster does not burden its
-/// monitoring (PAIN-40).
-pub const MAX_SHARE_SERVICES: usize = 500;
+/// The most levels with share series. The rest are left out, so that a large cluster does not burden its monitoring
+/// (PAIN-40).
+pub const MAX_SHARE_LEVELS: usize = 2_000;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {

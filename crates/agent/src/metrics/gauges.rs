@@ -141,7 +141,7 @@ impl Gauges {
         );
         registry.register(
             "ipvs_topo_tier_share",
-            "Share of a level from 0 to 1, by kind: wanted or programmed; for at most 500 Services with a policy",
+            "Share of a level from 0 to 1, by kind: wanted or programmed; for Services with a policy and at most 100 ports; at most 2,000 levels, from each namespace in turn",
             self.shares.clone(),
         );
         registry.register(

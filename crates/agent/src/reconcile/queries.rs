@@ -8,7 +8,7 @@ use cluster::unused_policies::{self, NodeLabels};
 use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use topology_core::model::ObjectName;
+use topology_core::model::{ObjectName, Service};
 use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
@@ -17,6 +17,21 @@ use crate::state::{
     DrainState, KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState,
     Surroundings,
 };
+
+/// Services with more ports have no share series: one Service must not take the series of all others.
+const MOST_PORTS_OF_SHARES: usize = 100;
+
+/// The first Service of each namespace, then the second of each, and so on.
+fn one_of_each_namespace<'s>(services: impl Iterator<Item = &'s Service>) -> Vec<&'s Service> {
+    let mut sorted: Vec<&Service> = services.collect();
+    sorted.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+    let namespaces = sorted.chunk_by(|left, right| left.name.namespace == right.name.namespace);
+    let mut in_turn: Vec<(usize, &Service)> = namespaces
+        .flat_map(|services| services.iter().copied().enumerate())
+        .collect();
+    in_turn.sort_by_key(|(turn, _)| *turn);
+    in_turn.into_iter().map(|(_, service)| service).collect()
+}
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sends the response; the client may have disconnected.
@@ -36,7 +51,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 drop(reply.send(self.surroundings().await));
             }
             Question::Plan(reply) => self.plan_queries.push(reply),
-            Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
+            Question::Overview(most_levels, reply) => drop(reply.send(self.overview(most_levels))),
             Question::DecisionSummary(reply) => {
                 let (snapshot, node) = (self.index.snapshot(), &self.me.node);
                 let account = self.aggregate.summarize(snapshot, self.clock.now(), node);
@@ -172,17 +187,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Resolves a Service on request, with warnings. Does not read the kernel.
-    fn overview(&self, limit: usize) -> Overview {
+    /// The virtual servers of Services with a policy, until they have so many levels together.
+    fn overview(&self, most_levels: usize) -> Overview {
         let snapshot = self.index.snapshot();
         let decided = snapshot.services().filter(|service| {
-            service.policy.is_some()
-                || service.named_policy.is_some()
-                || snapshot.policies_for(service).next().is_some()
+            service.ports.len() <= MOST_PORTS_OF_SHARES
+                && (service.policy.is_some()
+                    || service.named_policy.is_some()
+                    || snapshot.policies_for(service).next().is_some())
         });
-        let servers = decided
-            .take(limit)
+        let mut left = most_levels;
+        let servers = one_of_each_namespace(decided)
+            .into_iter()
             .flat_map(|service| resolve(snapshot, &self.me, &service.name).servers);
+        let servers = servers.map_while(|server| {
+            left = left.checked_sub(server.decision.levels.len().max(1))?;
+            Some(server)
+        });
         Overview {
             decided: servers.collect(),
             input_warnings: self.index.warnings().cloned().collect(),

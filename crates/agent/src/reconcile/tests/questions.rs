@@ -194,6 +194,27 @@ async fn a_service_that_names_a_policy_is_in_the_overview() {
     assert_eq!(agent.reconciler.overview_of(), ["t/named"]);
 }
 
+/// One tenant must not take the series of all others.
+#[tokio::test(start_paused = true)]
+async fn pain_40_share_series_are_limited_and_each_namespace_has_its_turn() {
+    let mut agent = Loop::over(&Shared::default());
+    let named = |namespace: &str, name: &str, ip: u8, ports: &[&str]| {
+        let Object::Service(mut service) = service(name, &format!("10.96.0.{ip}"), ports) else {
+            panic!()
+        };
+        service.name = ObjectName::new(namespace, name);
+        service.named_policy = Some("near".into());
+        Object::Service(service)
+    };
+    let mut objects = vec![named("a", "wide", 1, &["80/TCP"; 101])];
+    objects.extend((2..12).map(|ip| named("a", &format!("s{ip:02}"), ip, TCP)));
+    objects.push(named("b", "web", 12, TCP));
+    agent.start(objects).await;
+    let shown = agent.reconciler.overview_of();
+    assert_eq!(shown.len(), 9);
+    assert_eq!(shown[..3], ["a/s02", "b/web", "a/s03"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn d13_a_few_findings_of_one_service_are_logged_and_the_others_counted() {
     let mut agent = Loop::over(&Shared::default());
