@@ -1,23 +1,18 @@
 //! `cargo xtask picture`: what a terminal shows, as an SVG for the README.
 //!
 //! Text is read from standard input with its colours, so the picture is the program's real output:
-//! `CLICOLOR_FORCE=1 cargo xtask demo | cargo xtask picture --lines 1-20 > docs/demo.svg`.
-
-mod ansi;
-mod svg;
+//! `CLICOLOR_FORCE=1 cargo xtask demo | cargo xtask picture --lines 2-10 > docs/demo.svg`.
 
 use std::io::Read as _;
 use std::process::ExitCode;
 use std::str::FromStr;
 
+use anstyle_svg::Term;
 use anyhow::{Context as _, ensure};
 
 /// Options of `cargo xtask picture`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The words in the window's frame.
-    #[arg(long, default_value = "cargo xtask demo")]
-    title: String,
     /// Only these lines of the input, from 1, such as `3-20`.
     #[arg(long)]
     lines: Option<Lines>,
@@ -52,9 +47,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (skip, take) = args.lines.map_or((0, usize::MAX), |lines| {
         (lines.first - 1, lines.last + 1 - lines.first)
     });
-    let rows: Vec<ansi::Row> = text.lines().skip(skip).take(take).map(ansi::row).collect();
-    ensure!(!rows.is_empty(), "standard input has no such lines");
-    anstream::print!("{}", svg::draw(&args.title, &rows));
+    let lines: Vec<&str> = text.lines().skip(skip).take(take).collect();
+    ensure!(!lines.is_empty(), "standard input has no such lines");
+    anstream::print!("{}", Term::new().render_svg(&lines.join("\n")));
     Ok(ExitCode::SUCCESS)
 }
 
