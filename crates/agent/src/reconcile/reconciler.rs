@@ -28,7 +28,7 @@ use super::initial_read::InitialRead;
 use super::other_proxy::OtherProxy;
 use super::pending::PendingInput;
 use super::periodic_check::PeriodicCheck;
-use super::plan_query::PlanQueries;
+use super::plan_queries::PlanQueries;
 use super::retry::Agenda;
 use super::schedulers::Schedulers;
 use super::startup::Startup;

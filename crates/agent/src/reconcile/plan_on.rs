@@ -1,18 +1,17 @@
-//! Answers `ipvs-topo diff` slice by slice, so that no change of the cluster waits for the whole table (D13).
+//! Answers the queries of `ipvs-topo diff`: the steps of a full pass.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::vec::IntoIter;
+use std::collections::BTreeSet;
 
 use cluster::event::Completeness;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, ListedServer};
-use tokio::sync::oneshot;
 use topology_core::mirror::Mirror;
 use topology_core::model::ObjectName;
-use topology_core::plan::{self, Step};
+use topology_core::plan;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::pass::SLICE;
+use super::plan_queries::PlanQuery;
 use super::reconciler::{Reconciler, milliseconds};
 
 /// Why there is no plan during the first read of the input.
@@ -20,36 +19,6 @@ const UNREAD: &str = "the cluster is not read completely yet, and nothing is cha
 
 /// Why there is none after that.
 const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` shows why";
-
-type Reply = oneshot::Sender<Result<Vec<Step>, String>>;
-
-/// The queries for the steps of a full pass. One is answered after the other.
-#[derive(Debug, Default)]
-pub(super) struct PlanQueries {
-    waiting: VecDeque<Reply>,
-    running: Option<PlanQuery>,
-}
-
-#[derive(Debug)]
-struct PlanQuery {
-    reply: Reply,
-    /// The virtual servers that are read.
-    mirror: Mirror,
-    unread: IntoIter<ListedServer>,
-    /// The Services that are not compared yet.
-    services: IntoIter<ObjectName>,
-    steps: Vec<Step>,
-}
-
-impl PlanQueries {
-    pub(super) fn push(&mut self, reply: Reply) {
-        self.waiting.push_back(reply);
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.running.is_some() || !self.waiting.is_empty()
-    }
-}
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Continues with the next slice. The mirror of the loop does not change, so the next comparison still finds and
