@@ -13,13 +13,13 @@ use crate::{
     RequestResult, Socket, Source,
 };
 
-/// Bytes of requests that count as one operation of a task's budget; tokio gives a task 128.
+/// Bytes, sent or received, that count as one operation of a task's budget; tokio gives a task 128.
 const OPERATION: usize = 512;
 
 /// A connection to the kernel over one netlink protocol, for tokio (with I/O enabled).
 ///
-/// The kernel processes a datagram inside the send call, so a send occupies the thread for about a millisecond; other
-/// tasks run between two sends. Dropping a future is safe: replies to an abandoned request are not mistaken for replies
+/// The kernel processes a datagram inside the send call, so a send occupies the thread for about a millisecond. Other
+/// tasks run between two sends, and after each 64 KiB of a dump. Dropping a future is safe: replies to an abandoned request are not mistaken for replies
 /// to the next one.
 #[derive(Debug)]
 pub struct AsyncConnection {
@@ -81,14 +81,18 @@ impl AsyncConnection {
         let Self {
             socket, exchange, ..
         } = self;
-        exchange.begin(socket.get_ref())?;
+        while let Some(bytes) = exchange.begin(socket.get_ref())? {
+            pause(bytes).await;
+        }
         loop {
             match exchange.step(socket.get_ref(), conversation)? {
                 StepResult::Sent(bytes) => pause(bytes).await,
                 StepResult::Done => return Ok(()),
                 StepResult::MustReceive => {
                     let result = receive(socket, &mut exchange.buffer).await;
+                    let bytes = *result.as_ref().unwrap_or(&0);
                     exchange.deliver(socket.get_ref(), result, conversation)?;
+                    pause(bytes).await;
                 }
             }
         }
@@ -134,9 +138,12 @@ impl AsyncSubscription {
     }
 }
 
-/// Yields to other tasks after some hundred requests. Yielding after each one would cost more than the request.
-async fn pause(sent: usize) {
-    for _ in 0..=sent / OPERATION {
+/// Yields to other tasks after some hundred requests, or two full datagrams of a dump. Yielding after each request would
+/// cost more than the request.
+///
+/// Receiving must count, too: during a dump a datagram is always there, so nothing else waits.
+async fn pause(bytes: usize) {
+    for _ in 0..=bytes / OPERATION {
         tokio::task::coop::consume_budget().await;
     }
 }

@@ -87,7 +87,7 @@ impl Connection {
         let Self {
             socket, exchange, ..
         } = self;
-        exchange.begin(socket)?;
+        while exchange.begin(socket)?.is_some() {}
         loop {
             match exchange.step(socket, conversation)? {
                 StepResult::Sent(_) => {}

@@ -34,13 +34,18 @@ impl Exchange {
         }
     }
 
-    /// Prepares for a conversation: discards what an abandoned one left in the socket, which also ends its dump.
-    pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), Error> {
-        if self.unfinished {
-            self.drain(socket, |_| Ok(()))?;
+    /// Prepares for a conversation: discards a datagram that an abandoned one left in the socket, and returns its length;
+    /// `None` if there is no more. To be repeated until then.
+    ///
+    /// The kernel continues an abandoned dump with each datagram that is read, so there may be many.
+    pub(crate) fn begin(&mut self, socket: &Socket) -> Result<Option<usize>, Error> {
+        if self.unfinished
+            && let Some(length) = self.receive_queued(socket)?
+        {
+            return Ok(Some(length));
         }
         self.unfinished = true;
-        Ok(())
+        Ok(None)
     }
 
     /// Does the conversation's next action, except receiving.
@@ -73,7 +78,10 @@ impl Exchange {
             Ok(length) if length > self.buffer.len() => Err(Error::Truncated { length }),
             Ok(_) => conversation.received(&self.buffer),
             Err(error) if is_overrun(&error) => {
-                self.drain(socket, |datagram| conversation.received(datagram))?;
+                // The kernel replies before a send returns, so nothing more will come.
+                while self.receive_queued(socket)?.is_some() {
+                    conversation.received(&self.buffer)?;
+                }
                 conversation.lost(Error::Overrun)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -99,19 +107,15 @@ impl Exchange {
         }
     }
 
-    /// Reads everything in the socket. The kernel replies before a send returns, so nothing more will come.
-    fn drain(
-        &mut self,
-        socket: &Socket,
-        mut handle: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Receives a datagram into the buffer and returns its length; `None` if no datagram is in the socket.
+    fn receive_queued(&mut self, socket: &Socket) -> Result<Option<usize>, Error> {
         loop {
             match socket.try_receive(&mut self.buffer) {
                 Ok(length) if length > self.buffer.len() => {
                     return Err(Error::Truncated { length });
                 }
-                Ok(_) => handle(&self.buffer)?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Ok(length) => return Ok(Some(length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if is_overrun(&error) => {}
                 Err(source) => {
                     return Err(Error::Socket {
