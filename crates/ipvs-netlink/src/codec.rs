@@ -4,7 +4,9 @@
 //! after the 16 bytes of the netlink header: it starts with the generic-netlink header.
 
 use crate::wire::{command, daemon, destination, service, settings};
-use crate::{Command, Daemon, DestinationEntry, Family, Info, ServiceEntry, ServiceId, Timeouts};
+use crate::{
+    Command, Daemon, DestinationEntry, Family, Info, Netmask, ServiceEntry, ServiceId, Timeouts,
+};
 use netlink_pipeline::{
     Datagram, DecodeError, Limits, Request, Source, Unsendable, generic, require,
 };
@@ -101,6 +103,7 @@ fn check(command: &Command) -> Result<(), Unsendable> {
             if let Some(engine) = &service.persistence_engine {
                 check_name(engine, "a persistence engine's name has 1 to 15 bytes")?;
             }
+            check_netmask(service.id.family(), service.netmask)?;
             check_key(&service.id)
         }
         Command::NewDaemon(daemon) => {
@@ -118,6 +121,18 @@ fn check(command: &Command) -> Result<(), Unsendable> {
 fn check_name(name: &str, why: &'static str) -> Result<(), Unsendable> {
     let fits = (1..=LONGEST_NAME).contains(&name.len()) && !name.contains('\0');
     fits.then_some(()).ok_or(Unsendable(why))
+}
+
+/// Refuses the netmask of the other family: both are one attribute, so the kernel would read an IPv4 mask as a prefix
+/// length, or a prefix length as a mask.
+fn check_netmask(family: Family, netmask: Netmask) -> Result<(), Unsendable> {
+    let is_same = matches!(
+        (family, netmask),
+        (Family::V4, Netmask::V4(_)) | (Family::V6, Netmask::V6(_))
+    );
+    is_same.then_some(()).ok_or(Unsendable(
+        "the netmask is of another family than the service",
+    ))
 }
 
 /// Refuses mark 0: the kernel would take the service for one with an address.

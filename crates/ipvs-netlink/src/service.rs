@@ -35,7 +35,7 @@ pub struct Service {
     pub flags: ServiceFlags,
     /// How long a client stays with its real server, in seconds; used only with [`ServiceFlags::PERSISTENT`].
     pub timeout: u32,
-    /// The part of a client's address that persistence compares.
+    /// The part of a client's address that persistence compares; of the family of [`Self::id`].
     pub netmask: Netmask,
     /// Name of the persistence engine, such as `sip`; at most 15 bytes. The kernel loads `ip_vs_pe_<name>`.
     pub persistence_engine: Option<String>,

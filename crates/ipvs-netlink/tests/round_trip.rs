@@ -226,3 +226,23 @@ fn names_and_marks_that_the_kernel_would_misread_are_not_sent() {
     ];
     assert_eq!(payloads(&refused), Vec::<Vec<u8>>::new());
 }
+
+#[test]
+fn a_netmask_of_another_family_is_not_sent() {
+    let service = |address: &str, mask| {
+        let id = ServiceId::address(Protocol::TCP, address.parse().unwrap(), 80);
+        Service::new(id, "rr").with_netmask(Netmask::host(mask))
+    };
+    let mark = ServiceId::firewall_mark(Family::V6, 7);
+    let refused = [
+        Command::NewService(service("10.0.0.1", Family::V6)),
+        Command::SetService(service("fd00::1", Family::V4)),
+        Command::NewService(Service::new(mark, "rr").with_netmask(Netmask::host(Family::V4))),
+    ];
+    assert_eq!(payloads(&refused), Vec::<Vec<u8>>::new());
+    let sent = [
+        Command::NewService(service("10.0.0.1", Family::V4)),
+        Command::SetService(service("fd00::1", Family::V6)),
+    ];
+    assert_eq!(payloads(&sent).len(), 2);
+}
