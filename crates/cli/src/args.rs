@@ -110,12 +110,12 @@ pub struct AgentArgs {
     pub service: ServiceArgs,
 
     /// Source of other Nodes: the Node objects, or the `TopologyMap` that the controller writes.
-    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes)]
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes, conflicts_with = "cluster")]
     pub node_source: NodeSourceArg,
 
     /// What to do if a relist lacks more than half of the known objects: wait for a second list a
     /// minute later, or remove them at once.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm, conflicts_with = "cluster")]
     pub relists: ListTrust,
 
     /// This node's addresses, one for each family; default: the `InternalIP` addresses of its Node
@@ -341,7 +341,7 @@ pub struct DiffArgs {
     pub service: ServiceArgs,
 
     /// With `--node`: folder of the ownership record of the agent's virtual servers.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR, requires = "node")]
     pub state_dir: PathBuf,
 
     #[command(flatten)]

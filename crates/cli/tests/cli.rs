@@ -108,6 +108,27 @@ fn a_setting_without_effect_on_the_answer_of_the_agent_is_noted() {
 }
 
 #[test]
+fn options_that_would_have_no_effect_are_refused() {
+    let shop = example("shop");
+    let agent = ["agent", "--cluster", &shop, "--node", "n1"];
+    for (words, option) in [
+        (
+            [&agent[..], &["--node-source", "map"]].concat(),
+            "--node-source",
+        ),
+        (
+            [&agent[..], &["--relists", "believe"]].concat(),
+            "--relists",
+        ),
+        (vec!["diff", "--state-dir", "/tmp"], "--state-dir"),
+    ] {
+        let refused = run(&words);
+        assert_eq!(refused.code, Some(2), "{words:?}");
+        assert!(refused.err.contains(option), "{}", refused.err);
+    }
+}
+
+#[test]
 fn render_save_is_what_ipvsadm_save_prints_sorted_bytewise() {
     let shop = run(&[
         "render",

@@ -179,13 +179,14 @@ fn failed(server: String, error: ApiError) -> FetchError {
     FetchError::Api { server, error }
 }
 
-/// Returns an error that will not pass by itself; if `late`, any error.
+/// Returns an error that will not pass by itself; if `late`, any error. A list whose continue token has expired begins
+/// again.
 fn lasting_error(sync_status: &SyncStatus, late: bool) -> Option<ApiError> {
     let resources = sync_status.resources().into_iter();
     let mut waiting = resources.filter(|resource| resource.phase == Phase::Listing);
     waiting.find_map(|resource| {
         resource
             .error
-            .filter(|error| late || !error.fault.is_passing())
+            .filter(|error| late || !(error.fault.is_passing() || error.fault == Fault::Gone))
     })
 }
