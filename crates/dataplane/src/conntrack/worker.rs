@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Instant;
 
-use netlink_pipeline::{Batch, Connection, Message, Request};
+use netlink_pipeline::{Batch, Connection, Message, Request, RequestError, RequestResult};
+use rustix::io::Errno;
 use topology_core::model::Family;
 
 use super::batch::{DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
@@ -17,33 +18,38 @@ pub(super) fn work(
     answers: &SyncSender<FlowDeletion>,
 ) {
     while let Ok(flows) = batches.recv() {
-        let cleaned = clean(&mut connection, &flows)
-            .map_err(|error| FlowDeletionError::Kernel(error.to_string()));
-        if answers.send(cleaned).is_err() {
+        if answers.send(clean(&mut connection, &flows)).is_err() {
             return;
         }
     }
 }
 
-fn clean(
-    connection: &mut Connection,
-    flows: &BTreeSet<Flow>,
-) -> Result<Vec<DeletionCounts>, netlink_pipeline::Error> {
+/// Deletes the entries of each family, of the next one also after a refusal.
+fn clean(connection: &mut Connection, flows: &BTreeSet<Flow>) -> FlowDeletion {
     let mut cleanings = Vec::new();
+    let mut refusals = Vec::new();
     for selection in selections(flows) {
         let began = Instant::now();
         let decode = |message: Message<'_>| {
             Ok(wire::parse(message.payload).filter(|entry| is_in(flows, &entry.flow)))
         };
         let request = Request::new(wire::GET, 0);
-        let entries = connection.dump(request, &wire::list(&selection), decode)?;
+        let entries = connection
+            .dump(request, &wire::list(&selection), decode)
+            .map_err(failed)?;
+        let results = delete(connection, &entries).map_err(failed)?;
+        refusals.extend(first_refusal(&results).map(failed));
         cleanings.push(DeletionCounts {
             family: selection.family(),
-            deleted: delete(connection, &entries)?,
+            deleted: results.iter().filter(|result| result.is_ok()).count(),
             took: began.elapsed(),
         });
     }
-    Ok(cleanings)
+    refusals.into_iter().next().map_or(Ok(cleanings), Err)
+}
+
+fn failed(error: impl std::fmt::Display) -> FlowDeletionError {
+    FlowDeletionError::Kernel(error.to_string())
 }
 
 fn is_in(flows: &BTreeSet<Flow>, flow: &Flow) -> bool {
@@ -76,19 +82,57 @@ fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
 fn delete(
     connection: &mut Connection,
     entries: &[wire::ConntrackEntry],
-) -> Result<usize, netlink_pipeline::Error> {
+) -> Result<Vec<RequestResult>, netlink_pipeline::Error> {
     let mut batch = Batch::new();
     for entry in entries {
         batch.push(Request::new(wire::DELETE, 0), &wire::delete(entry));
     }
-    let outcomes = connection.execute(batch)?;
-    // A refused deletion is not an error: the entry expired meanwhile.
-    Ok(outcomes.iter().filter(|outcome| outcome.is_ok()).count())
+    connection.execute(batch)
+}
+
+/// The first deletion that failed while the entry exists. `ENOENT` is not a failure: the entry expired meanwhile.
+fn first_refusal(results: &[RequestResult]) -> Option<&RequestError> {
+    let is_gone = |error: &RequestError| matches!(error, RequestError::Refused(nack) if nack.errno == Errno::NOENT.raw_os_error());
+    let mut failures = results
+        .iter()
+        .filter_map(|result| result.as_ref().err().map(Box::as_ref));
+    failures.find(|error| !is_gone(error))
 }
 
 #[cfg(test)]
 mod tests {
+    use netlink_pipeline::{Conversation as _, Limits, Pipeline, Sequence};
+
     use super::*;
+
+    /// The results of deletions that the kernel answers with these error numbers, 0 for success.
+    fn results(errnos: &[i32]) -> Vec<RequestResult> {
+        let mut batch = Batch::new();
+        for _ in errnos {
+            batch.push(Request::new(wire::DELETE, 0), &[0; 4]);
+        }
+        let mut pipeline = Pipeline::new(batch, Limits::default(), 1 << 20, |_, _| Ok(()));
+        drop(pipeline.next(&mut Sequence::new()));
+        for (sequence, errno) in (1_u32..).zip(errnos) {
+            // `struct nlmsghdr` of `NLMSG_ERROR`, then the negative error number.
+            let mut error = 20_u32.to_ne_bytes().to_vec();
+            error.extend([2_u16.to_ne_bytes(), [0; 2]].concat());
+            error.extend([sequence.to_ne_bytes(), [0; 4], (-errno).to_ne_bytes()].concat());
+            pipeline.received(&error).unwrap();
+        }
+        pipeline.into_results()
+    }
+
+    #[test]
+    fn an_expired_entry_is_no_failure_and_any_other_refusal_is() {
+        let [gone, busy] = [Errno::NOENT, Errno::BUSY].map(Errno::raw_os_error);
+        assert_eq!(first_refusal(&results(&[0, gone, 0])), None);
+        let refused = results(&[0, gone, busy, gone]);
+        let refusal = first_refusal(&refused).unwrap().to_string();
+        assert!(refusal.contains("resource busy"), "{refusal}");
+        let unknown = [Ok(()), Err(Box::new(RequestError::Unknown))];
+        assert_eq!(first_refusal(&unknown), Some(&RequestError::Unknown));
+    }
 
     fn flow(service: &str, port: u16) -> Flow {
         Flow {
