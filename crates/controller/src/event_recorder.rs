@@ -12,6 +12,7 @@ mod reasons;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crd::topology_agent::FallbackReason;
 use crd::{GROUP, VERSION};
@@ -30,6 +31,8 @@ const PER_MINUTE: i64 = 30;
 const MOST_PENDING: usize = 256;
 /// A repetition within this time, in milliseconds, counts in the same Event.
 const SERIES_MILLIS: i64 = 10 * 60_000;
+/// A fallback that may last, but is not in a report for this time, in milliseconds, is forgotten.
+const FORGET_MILLIS: i64 = 10 * 60_000;
 /// Time between two writes of one Event, in milliseconds.
 const COALESCE_MILLIS: i64 = 60_000;
 /// A fallback that is older than this, in milliseconds, was recorded by the former leader.
@@ -59,8 +62,8 @@ pub enum EventWrite {
 #[derive(Debug)]
 pub struct EventRecorder {
     instance: String,
-    /// The fallbacks of the last observation; `None` before the first.
-    lasting: Option<BTreeSet<Key>>,
+    /// The fallbacks that last, and when a report had them last; `None` before the first observation.
+    lasting: Option<BTreeMap<Key, i64>>,
     pending: BTreeMap<Key, Occurrence>,
     recorded: BTreeMap<Key, Recorded>,
     /// Events that may be written, in thousandths, and the time of this count.
@@ -107,41 +110,44 @@ impl EventRecorder {
         self.recorded.clear();
     }
 
-    /// Records which fallbacks began and ended. `complete`: the reports hold every fallback, so a
-    /// fallback that is not in `seen` has ended. Returns the number of dropped Events.
+    /// Records which fallbacks began and ended. `incomplete`: the namespaces of which the reports may lack fallbacks.
+    /// There, a fallback that is not in `seen` may last. Returns the number of dropped Events.
     pub fn observe(
         &mut self,
         now: i64,
         seen: &BTreeMap<Key, ServiceFallback>,
-        complete: bool,
+        incomplete: &BTreeSet<Arc<str>>,
     ) -> usize {
         let before = self.lasting.take().unwrap_or_else(|| {
             let recorded = now - RECORDED_BEFORE_MILLIS;
             let earlier = seen
                 .iter()
                 .filter(|(_, fallback)| fallback.since < recorded);
-            earlier.map(|(key, _)| key.clone()).collect()
+            earlier.map(|(key, _)| (key.clone(), now)).collect()
         });
         let mut dropped = 0;
-        for (key, fallback) in seen.iter().filter(|(key, _)| !before.contains(*key)) {
+        for (key, fallback) in seen.iter().filter(|(key, _)| !before.contains_key(*key)) {
             let note = reasons::note(key.1, fallback);
             dropped += usize::from(!self.add(key.clone(), fallback.since, note, None));
         }
-        let mut lasting: BTreeSet<Key> = seen.keys().cloned().collect();
-        let gone = before.into_iter().filter(|key| !seen.contains_key(key));
-        if complete {
-            let still_seen: BTreeSet<&ObjectName> =
-                seen.keys().map(|(service, _)| service).collect();
-            let services: BTreeSet<ObjectName> = gone.map(|(service, _)| service).collect();
-            let ended = services
-                .into_iter()
-                .filter(|service| !still_seen.contains(service));
-            for service in ended {
-                let note = "the policy is applied as requested on all nodes".to_owned();
-                dropped += usize::from(!self.add((service, APPLIED), now, note, None));
+        let mut lasting: BTreeMap<Key, i64> = seen.keys().map(|key| (key.clone(), now)).collect();
+        let mut ended = BTreeSet::new();
+        for (key, seen_at) in before {
+            if seen.contains_key(&key) {
+                continue;
             }
-        } else {
-            lasting.extend(gone);
+            if !incomplete.contains(&key.0.namespace) {
+                ended.insert(key.0);
+            } else if now - seen_at < FORGET_MILLIS {
+                lasting.insert(key, seen_at);
+            }
+        }
+        for (service, _) in lasting.keys() {
+            ended.remove(service);
+        }
+        for service in ended {
+            let note = "the policy is applied as requested on all nodes".to_owned();
+            dropped += usize::from(!self.add((service, APPLIED), now, note, None));
         }
         self.lasting = Some(lasting);
         dropped

@@ -269,9 +269,9 @@ impl Loop {
 
     async fn lead(&mut self) {
         if self.dirty {
-            let (seen, complete) = self.state.fallbacks();
+            let (seen, incomplete) = self.state.fallbacks();
             let now = Timestamp::now().as_millisecond();
-            let dropped = self.event_recorder.observe(now, &seen, complete);
+            let dropped = self.event_recorder.observe(now, &seen, &incomplete);
             if dropped > 0 {
                 tracing::warn!(
                     dropped,

@@ -350,8 +350,8 @@ impl State {
         self.pods.conflicts()
     }
 
-    /// The fallbacks of all Nodes, and whether the reports hold all of them.
-    pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
+    /// The fallbacks of all Nodes, and the namespaces of which a node may have more than it reports.
+    pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, BTreeSet<Arc<str>>) {
         self.observed.reports.fallbacks()
     }
 }

@@ -28,6 +28,16 @@ fn seen(services: &[&str]) -> BTreeMap<Key, ServiceFallback> {
     services.iter().map(fallback_of).collect()
 }
 
+/// The reports have all fallbacks.
+fn all() -> BTreeSet<Arc<str>> {
+    BTreeSet::new()
+}
+
+/// The reports may lack fallbacks of the namespace `shop`.
+fn shop() -> BTreeSet<Arc<str>> {
+    BTreeSet::from(["shop".into()])
+}
+
 /// Writes the Events that are due.
 fn write(event_recorder: &mut EventRecorder, now: i64) -> Vec<Pending> {
     let due = event_recorder.pending(now);
@@ -56,7 +66,7 @@ fn reasons_of(entries: &[Pending]) -> Vec<(String, &str)> {
 /// A recorder that has observed a cluster without fallbacks.
 fn event_recorder() -> EventRecorder {
     let mut event_recorder = EventRecorder::new("one");
-    assert_eq!(event_recorder.observe(NOW, &BTreeMap::new(), true), 0);
+    assert_eq!(event_recorder.observe(NOW, &BTreeMap::new(), &all()), 0);
     event_recorder
 }
 
@@ -69,7 +79,7 @@ fn the_event_of_invalid_annotations_names_no_requested_mode() {
         ..fallback(1)
     };
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Invalid).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), true);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), &all());
     let written = write(&mut event_recorder, NOW);
     assert_eq!(
         reasons_of(&written),
@@ -90,7 +100,7 @@ fn annotations_that_owner_limits_do_not_allow_are_an_event() {
         ..fallback(1)
     };
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::NotAllowed).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), true);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback)]), &all());
     let written = write(&mut event_recorder, NOW);
     assert_eq!(
         reasons_of(&written),
@@ -126,14 +136,14 @@ fn missing_schedulers_and_limits_are_events_with_a_remedy() {
     ] {
         let mut event_recorder = event_recorder();
         let key = key(&ObjectName::new("shop", "cart"), reason).unwrap();
-        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(2))]), true);
+        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(2))]), &all());
         let written = write(&mut event_recorder, NOW);
         assert_eq!(reasons_of(&written), [("shop/cart".to_owned(), event)]);
         assert_eq!(body(&written[0])["type"], "Warning");
         let event = body(&written[0]);
         let note = event["note"].as_str().unwrap();
         assert!(parts.iter().all(|part| note.contains(part)), "{note}");
-        event_recorder.observe(NOW, &BTreeMap::new(), true);
+        event_recorder.observe(NOW, &BTreeMap::new(), &all());
         let over = write(&mut event_recorder, NOW);
         assert_eq!(
             reasons_of(&over),
@@ -147,7 +157,7 @@ fn a_fallback_on_many_nodes_is_one_event_at_its_begin_and_one_at_its_end() {
     let mut event_recorder = event_recorder();
     for nodes in 1..=100 {
         let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Panic).unwrap();
-        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(nodes))]), true);
+        event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(nodes))]), &all());
     }
     let written = write(&mut event_recorder, NOW);
     assert_eq!(
@@ -171,7 +181,7 @@ fn a_fallback_on_many_nodes_is_one_event_at_its_begin_and_one_at_its_end() {
             "type": "Warning",
         })
     );
-    event_recorder.observe(NOW, &BTreeMap::new(), true);
+    event_recorder.observe(NOW, &BTreeMap::new(), &all());
     let over = write(&mut event_recorder, NOW);
     assert_eq!(
         reasons_of(&over),
@@ -184,10 +194,10 @@ fn a_fallback_on_many_nodes_is_one_event_at_its_begin_and_one_at_its_end() {
 #[test]
 fn a_change_of_the_reason_is_not_the_end_of_a_fallback() {
     let mut event_recorder = event_recorder();
-    event_recorder.observe(NOW, &seen(&["shop/cart"]), true);
+    event_recorder.observe(NOW, &seen(&["shop/cart"]), &all());
     write(&mut event_recorder, NOW);
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Empty).unwrap();
-    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(1))]), true);
+    event_recorder.observe(NOW, &BTreeMap::from([(key, fallback(1))]), &all());
     assert_eq!(
         reasons_of(&write(&mut event_recorder, NOW)),
         [("shop/cart".to_owned(), "TopologyFallbackEmpty")]
@@ -197,15 +207,50 @@ fn a_change_of_the_reason_is_not_the_end_of_a_fallback() {
 #[test]
 fn a_fallback_does_not_end_while_reports_are_incomplete() {
     let mut event_recorder = event_recorder();
-    event_recorder.observe(NOW, &seen(&["shop/cart"]), true);
+    event_recorder.observe(NOW, &seen(&["shop/cart"]), &all());
     write(&mut event_recorder, NOW);
-    event_recorder.observe(NOW, &BTreeMap::new(), false);
-    event_recorder.observe(NOW, &seen(&["shop/cart"]), false);
+    event_recorder.observe(NOW, &BTreeMap::new(), &shop());
+    event_recorder.observe(NOW, &seen(&["shop/cart"]), &shop());
     assert_eq!(write(&mut event_recorder, NOW), []);
-    event_recorder.observe(NOW, &BTreeMap::new(), true);
+    event_recorder.observe(NOW, &BTreeMap::new(), &all());
     assert_eq!(
         reasons_of(&write(&mut event_recorder, NOW)),
         [("shop/cart".to_owned(), "TopologyApplied")]
+    );
+}
+
+#[test]
+fn incomplete_reports_of_one_namespace_do_not_delay_the_end_in_others() {
+    let mut event_recorder = event_recorder();
+    event_recorder.observe(NOW, &seen(&["shop/cart", "team/api"]), &shop());
+    write(&mut event_recorder, NOW);
+    event_recorder.observe(NOW, &BTreeMap::new(), &shop());
+    let written = write(&mut event_recorder, NOW);
+    assert_eq!(
+        reasons_of(&written),
+        [("team/api".to_owned(), "TopologyApplied")]
+    );
+}
+
+#[test]
+fn a_fallback_that_no_report_has_for_long_is_forgotten() {
+    let mut event_recorder = event_recorder();
+    let mut now = NOW;
+    for number in 0..1000 {
+        now += SERIES_MILLIS / 10;
+        event_recorder.observe(now, &seen(&[&format!("shop/s{number}")]), &shop());
+        let kept = event_recorder.lasting.as_ref().unwrap().len();
+        assert!(kept <= 11, "{kept} fallbacks after {number}");
+        event_recorder.pending.clear();
+    }
+    // It is no end, because the reports may lack it, and the next time it begins again.
+    event_recorder.observe(now + 2 * FORGET_MILLIS, &BTreeMap::new(), &shop());
+    event_recorder.observe(now + 2 * FORGET_MILLIS, &BTreeMap::new(), &all());
+    assert_eq!(event_recorder.pending(now + 2 * FORGET_MILLIS), []);
+    event_recorder.observe(now + 3 * FORGET_MILLIS, &seen(&["shop/s999"]), &shop());
+    assert_eq!(
+        reasons_of(&event_recorder.pending(now + 3 * FORGET_MILLIS)),
+        [("shop/s999".to_owned(), "TopologyFallbackPanic")]
     );
 }
 
@@ -216,7 +261,7 @@ fn a_repeated_fallback_is_one_event_with_a_count() {
     for second in 0..300 {
         let services: &[&str] = if second % 2 == 0 { &["shop/cart"] } else { &[] };
         let now = NOW + second * 1000;
-        event_recorder.observe(now, &seen(services), true);
+        event_recorder.observe(now, &seen(services), &all());
         for entry in write(&mut event_recorder, now) {
             if entry.key.1 == APPLIED {
                 continue;
@@ -240,14 +285,14 @@ fn a_repeated_fallback_is_one_event_with_a_count() {
 #[test]
 fn a_new_leader_records_only_recent_fallbacks_under_the_same_name() {
     let mut first = event_recorder();
-    first.observe(NOW, &seen(&["shop/cart"]), true);
+    first.observe(NOW, &seen(&["shop/cart"]), &all());
     let written = write(&mut first, NOW);
     let mut second = EventRecorder::new("two");
     let mut both = seen(&["shop/cart", "shop/old"]);
     both.entry(key(&ObjectName::new("shop", "old"), FallbackReason::Panic).unwrap())
         .or_default()
         .since = NOW - RECORDED_BEFORE_MILLIS;
-    second.observe(NOW + 1, &both, true);
+    second.observe(NOW + 1, &both, &all());
     let again = write(&mut second, NOW + 1);
     assert_eq!(
         reasons_of(&again),
@@ -267,7 +312,7 @@ fn events_per_minute_are_limited_and_failed_writes_are_retried() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(
-        event_recorder.observe(NOW, &seen(&names), true),
+        event_recorder.observe(NOW, &seen(&names), &all()),
         1000 - MOST_PENDING
     );
     let failed = event_recorder.pending(NOW);

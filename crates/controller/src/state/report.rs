@@ -1,6 +1,7 @@
 //! The reports of agents, indexed by policy and drain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crd::MAX_FALLBACKS;
 use crd::topology_agent::{AgentPhase, AgentStatus, DrainInUse, Fallback, PolicyInUse};
@@ -10,6 +11,9 @@ use topology_core::model::PolicyName;
 
 use crate::event_recorder::{self, Key, ServiceFallback};
 
+/// Limit of remembered namespaces of a node, besides those in its report.
+const MAX_REMEMBERED: usize = 4 * MAX_FALLBACKS;
+
 /// The reports of all nodes, indexed so that a policy or drain need not read all of them.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
@@ -17,6 +21,8 @@ pub(super) struct Reports {
     policies: BTreeMap<PolicyName, BTreeMap<String, PolicyInUse>>,
     drains: BTreeMap<String, BTreeMap<String, DrainInUse>>,
     fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
+    /// The namespaces of which each node may have a fallback that its report no longer lists.
+    incomplete: BTreeMap<String, BTreeSet<Arc<str>>>,
 }
 
 /// Returns the status of a `TopologyAgent`, if it can be read, and which part cannot be read.
@@ -60,11 +66,17 @@ impl Reports {
         if self.by_node.get(node) == status.as_ref() {
             return false;
         }
+        let mut reported = self.incomplete.remove(node).unwrap_or_default();
         if let Some(old) = self.by_node.remove(node) {
             self.index(node, &old, false);
+            reported.extend(namespaces(&old));
         }
         if let Some(status) = status {
             self.index(node, &status, true);
+            let incomplete = incomplete(&status, reported);
+            if !incomplete.is_empty() {
+                self.incomplete.insert(node.to_owned(), incomplete);
+            }
             self.by_node.insert(node.to_owned(), status);
         }
         true
@@ -118,13 +130,10 @@ impl Reports {
         nodes.flat_map(BTreeMap::values).flatten()
     }
 
-    /// The fallbacks of all Nodes, and whether the reports hold all of them.
-    pub(super) fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
-        let (mut all, mut complete) = (BTreeMap::<Key, ServiceFallback>::new(), true);
+    /// The fallbacks of all Nodes, and the namespaces of which a node may have more.
+    pub(super) fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, BTreeSet<Arc<str>>) {
+        let mut all = BTreeMap::<Key, ServiceFallback>::new();
         for status in self.by_node.values() {
-            let listed = status.fallbacks.len();
-            let has_all = status.counts.fallbacks <= u64::try_from(listed).unwrap_or(u64::MAX);
-            complete &= has_all && listed < MAX_FALLBACKS;
             for fallback in &status.fallbacks {
                 let Some(key) = event_recorder::key(&fallback.service, fallback.reason) else {
                     continue;
@@ -138,8 +147,36 @@ impl Reports {
                 known.nodes += 1;
             }
         }
-        (all, complete)
+        let incomplete = self.incomplete.values().flatten().cloned().collect();
+        (all, incomplete)
     }
+}
+
+fn namespaces(status: &AgentStatus) -> impl Iterator<Item = Arc<str>> {
+    let services = status.fallbacks.iter().map(|fallback| &fallback.service);
+    services.map(|service| Arc::clone(&service.namespace))
+}
+
+/// The namespaces of which the node may have a fallback that the report does not list.
+///
+/// `reported`: the namespaces in earlier reports of the node. Other namespaces do not count, so a node cannot withhold
+/// the Events of a namespace of which it has never reported a fallback.
+///
+/// Namespaces take turns in the list. If a namespace has two entries fewer than another, the node has no more of it.
+fn incomplete(status: &AgentStatus, reported: BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+    let listed = status.fallbacks.len();
+    let has_all = status.counts.fallbacks <= u64::try_from(listed).unwrap_or(u64::MAX);
+    if has_all && listed < MAX_FALLBACKS {
+        return BTreeSet::new();
+    }
+    let reported = reported.into_iter().take(MAX_REMEMBERED);
+    let mut entries: BTreeMap<Arc<str>, usize> = reported.map(|name| (name, 0)).collect();
+    for namespace in namespaces(status) {
+        *entries.entry(namespace).or_default() += 1;
+    }
+    let most = entries.values().copied().max().unwrap_or_default();
+    let incomplete = entries.into_iter().filter(|(_, own)| own + 1 >= most);
+    incomplete.map(|(namespace, _)| namespace).collect()
 }
 
 fn service_fallback(fallback: &Fallback, since: i64) -> ServiceFallback {

@@ -1,5 +1,6 @@
 //! The writes of a state, and that nothing is left to write afterwards.
 
+mod fallbacks;
 mod map_keys;
 mod round_trip;
 mod shards;
@@ -309,35 +310,6 @@ fn a_fallback_degrades_its_policy_and_is_kept_as_last_transition() {
     settle(&mut state, NOW);
     let (condition, kept) = degraded(&state);
     assert_eq!((&*condition[0], kept), ("False", last));
-}
-
-#[test]
-fn a_fallback_that_two_nodes_report_begins_with_the_first_report() {
-    let mut state = State::default();
-    let fallbacks = |node: &str, minute: u32, times: usize| {
-        let mut object = report(node, 2);
-        let fallback = json!({
-            "service": "shop/cart", "reason": "Panic", "from": "Prefer", "to": "Uniform",
-            "since": format!("2026-11-21T20:{minute:02}:00Z"),
-        });
-        object["status"]["fallbacks"] = vec![fallback; times].into();
-        object
-    };
-    state.apply(Collection::Agents, fallbacks("n1", 5, 1));
-    state.apply(Collection::Agents, fallbacks("n2", 1, 1));
-    let (seen, complete) = state.fallbacks();
-    let key = (ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
-    assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
-    assert!(complete);
-    state.apply(Collection::Agents, fallbacks("n2", 1, crd::MAX_FALLBACKS));
-    assert!(
-        !state.fallbacks().1,
-        "the list is full, so others may be missing"
-    );
-    let mut short = fallbacks("n2", 1, 1);
-    short["status"]["counts"] = json!({ "fallbacks": 2 });
-    state.apply(Collection::Agents, short);
-    assert!(!state.fallbacks().1, "the count is larger than the list");
 }
 
 #[test]
