@@ -59,6 +59,17 @@ pub enum EventWrite {
     Series(EventSeries),
 }
 
+/// The result of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteResult {
+    /// The Event exists.
+    Written,
+    /// The write is not retried.
+    Refused,
+    /// The write is retried.
+    Failed,
+}
+
 #[derive(Debug)]
 pub struct EventRecorder {
     instance: String,
@@ -195,14 +206,19 @@ impl EventRecorder {
         allowed
     }
 
-    /// Records the result of a write; `is_final`: the write is not retried.
-    pub fn record_result(&mut self, now: i64, event: &Pending, is_final: bool) {
-        if !is_final {
+    /// Records the result of a write. After [`WriteResult::Refused`] the next occurrence creates an Event, because the
+    /// Event may not exist: its creation was refused, or it was deleted.
+    pub fn record_result(&mut self, now: i64, event: &Pending, result: WriteResult) {
+        if result == WriteResult::Failed {
             return;
         }
         let Some(occurrence) = self.pending.remove(&event.key) else {
             return;
         };
+        if result == WriteResult::Refused {
+            self.recorded.remove(&event.key);
+            return;
+        }
         let before = self
             .recorded
             .get(&event.key)

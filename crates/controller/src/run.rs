@@ -20,7 +20,7 @@ use topology_core::model::ObjectName;
 
 use crate::budget::Budget;
 use crate::cli::{Args, PodNamespaces};
-use crate::event_recorder::{EventRecorder, HINTS_LEFT};
+use crate::event_recorder::{EventRecorder, HINTS_LEFT, WriteResult};
 use crate::leader_election::{ElectionThread, LeaseIdentity};
 use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
@@ -320,9 +320,13 @@ impl Loop {
             }
             let written = write_event(&self.connection, &event).await;
             self.metrics.count_write("Event", written.is_ok());
-            let is_retried = matches!(&written, Err(error) if error.fault.is_passing());
+            let result = match &written {
+                Ok(()) => WriteResult::Written,
+                Err(error) if error.fault.is_passing() => WriteResult::Failed,
+                Err(_) => WriteResult::Refused,
+            };
             let now = Timestamp::now().as_millisecond();
-            self.event_recorder.record_result(now, &event, !is_retried);
+            self.event_recorder.record_result(now, &event, result);
             match written {
                 Ok(()) => self.event_log.succeeded(),
                 Err(error) => self.event_log.failed(&error),

@@ -42,7 +42,7 @@ fn shop() -> BTreeSet<Arc<str>> {
 fn write(event_recorder: &mut EventRecorder, now: i64) -> Vec<Pending> {
     let due = event_recorder.pending(now);
     for entry in &due {
-        event_recorder.record_result(now, entry, true);
+        event_recorder.record_result(now, entry, WriteResult::Written);
     }
     due
 }
@@ -282,6 +282,32 @@ fn a_repeated_fallback_is_one_event_with_a_count() {
     );
 }
 
+/// Its creation was refused, or it was deleted.
+#[test]
+fn an_event_that_does_not_exist_is_created_when_the_fallback_repeats() {
+    let mut event_recorder = event_recorder();
+    let mut repeat = |minute: i64, result: WriteResult| {
+        let now = NOW + minute * 60_000;
+        event_recorder.observe(now, &seen(&["shop/cart"]), &all());
+        let due = event_recorder.pending(now);
+        let due = due.into_iter().find(|entry| entry.key.1 != APPLIED);
+        let due = due.unwrap();
+        event_recorder.record_result(now, &due, result);
+        assert!(
+            event_recorder
+                .pending
+                .iter()
+                .all(|(key, _)| *key != due.key)
+        );
+        event_recorder.observe(now, &BTreeMap::new(), &all());
+        matches!(due.write, EventWrite::Create(_))
+    };
+    assert!(repeat(0, WriteResult::Refused));
+    assert!(repeat(1, WriteResult::Written), "the creation was refused");
+    assert!(!repeat(2, WriteResult::Refused), "the Event exists");
+    assert!(repeat(3, WriteResult::Written), "the Event was deleted");
+}
+
 #[test]
 fn a_new_leader_records_only_recent_fallbacks_under_the_same_name() {
     let mut first = event_recorder();
@@ -317,7 +343,7 @@ fn events_per_minute_are_limited_and_failed_writes_are_retried() {
     );
     let failed = event_recorder.pending(NOW);
     for entry in &failed {
-        event_recorder.record_result(NOW, entry, false);
+        event_recorder.record_result(NOW, entry, WriteResult::Failed);
     }
     let most = usize::try_from(PER_MINUTE).unwrap();
     assert_eq!(failed.len(), most);
