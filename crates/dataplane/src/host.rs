@@ -165,11 +165,30 @@ pub struct SettingsConfig {
 }
 
 /// The result of [`Host::list_objects`], in the notation of `ip` and `nft`.
+#[derive(Debug, Default, Clone)]
 pub struct HostObjects {
     pub foreign_routes: Vec<String>,
     pub routes: Vec<String>,
     /// nftables tables of other programs, as `ip kube-proxy`.
     pub foreign_tables: Vec<String>,
+    /// Lists that could not be read and are empty for that reason, one warning each.
+    pub failures: Vec<String>,
+}
+
+impl HostObjects {
+    /// The list, or an empty one and a warning.
+    fn list<E: std::fmt::Display>(
+        &mut self,
+        what: &str,
+        listed: Result<Vec<String>, E>,
+    ) -> Vec<String> {
+        listed.unwrap_or_else(|error| {
+            self.failures.push(format!(
+                "{what} cannot be read ({error}), so none is listed"
+            ));
+            Vec::new()
+        })
+    }
 }
 
 /// The real node, in this process's network namespace.
@@ -399,11 +418,35 @@ impl Host for Machine {
     }
 
     async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects {
-        let held = self.table.held().iter().map(ToString::to_string).collect();
-        HostObjects {
-            routes: held,
-            foreign_routes: self.table.foreign(ranges).await.unwrap_or_default(),
-            foreign_tables: self.nft.foreign_tables().await.unwrap_or_default(),
-        }
+        let mut objects = HostObjects {
+            routes: self.table.held().iter().map(ToString::to_string).collect(),
+            ..HostObjects::default()
+        };
+        let routes = self.table.foreign(ranges).await;
+        objects.foreign_routes = objects.list("foreign routes", routes);
+        let tables = self.nft.foreign_tables().await;
+        objects.foreign_tables = objects.list("foreign nftables tables", tables);
+        objects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_a_warning_and_not_an_empty_list() {
+        let mut objects = HostObjects::default();
+        let tables = objects.list("tables", Ok::<_, RouteError>(vec!["ip nat".to_owned()]));
+        assert_eq!(
+            (tables, objects.failures.len()),
+            (vec!["ip nat".to_owned()], 0)
+        );
+        let busy = std::io::Error::from_raw_os_error(16);
+        assert_eq!(objects.list("tables", Err(busy)), [""; 0]);
+        assert_eq!(
+            objects.failures,
+            ["tables cannot be read (Device or resource busy (os error 16)), so none is listed"]
+        );
     }
 }

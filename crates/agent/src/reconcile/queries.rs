@@ -13,6 +13,7 @@ use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::reconciler::{Item, Reconciler};
+use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
     DrainState, KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState,
     Surroundings,
@@ -159,7 +160,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    async fn surroundings(&mut self) -> Surroundings {
+    pub(super) async fn surroundings(&mut self) -> Surroundings {
         let ranges = self.host_plan().placement.ranges;
         let survey = self.host.list_objects(&ranges).await;
         let foreign: Vec<_> = self
@@ -173,12 +174,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             foreign_servers.extend(self.kernel_server(&key).await);
         }
         let skipped = self.index.skipped();
+        let unread = survey.failures.into_iter().map(|text| NodeWarning {
+            topic: Topic::Kernel,
+            text,
+        });
         Surroundings {
             foreign_servers,
             foreign_routes: survey.foreign_routes,
             foreign_tables: survey.foreign_tables,
             routes: survey.routes,
-            warnings: self.warnings.all(),
+            warnings: self.warnings.all().iter().cloned().chain(unread).collect(),
             input_warnings: self.input_warnings(),
             skipped_kinds: skipped
                 .into_iter()

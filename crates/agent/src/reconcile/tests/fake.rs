@@ -78,6 +78,8 @@ pub(super) struct World {
     pub(super) table_loads_fail: bool,
     /// Whether reading and writing tables never ends.
     pub(super) tables_hang: bool,
+    /// Lists of foreign objects that cannot be read, a warning for each.
+    pub(super) unlisted: Vec<String>,
     /// The error of each batch of connection tracking entries.
     pub(super) forget_fails: Option<FlowDeletionError>,
     /// Whether deleting connection tracking entries never ends.
@@ -691,9 +693,8 @@ impl Host for Shared {
 
     async fn list_objects(&mut self, _: &BTreeSet<IpNetwork>) -> HostObjects {
         HostObjects {
-            foreign_routes: Vec::new(),
-            routes: Vec::new(),
-            foreign_tables: Vec::new(),
+            failures: self.0.borrow().unlisted.clone(),
+            ..HostObjects::default()
         }
     }
 }

@@ -14,6 +14,7 @@ use topology_core::policy::LevelKey;
 use super::fake::Shared;
 use super::script::{Loop, node, service};
 use super::{TCP, web};
+use crate::node_warning::Topic;
 use crate::reconcile::pass::SLICE;
 use crate::state::Question;
 
@@ -233,4 +234,22 @@ async fn d13_a_few_findings_of_one_service_are_logged_and_the_others_counted() {
     let known = asked.clone();
     let repeated = agent.reconciler.desired.new_findings(&name, &known);
     assert_eq!(repeated.len(), 0, "each is logged once");
+}
+
+/// Without the warning, `status` would show no foreign objects as if there were none.
+#[tokio::test(start_paused = true)]
+async fn a_list_of_foreign_objects_that_cannot_be_read_is_a_warning_while_it_fails() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let lines = async |agent: &mut Loop| {
+        let warnings = agent.reconciler.surroundings().await.warnings;
+        let lines = warnings
+            .iter()
+            .filter(|warning| warning.topic == Topic::Kernel);
+        lines.map(|line| line.text.clone()).collect::<Vec<_>>()
+    };
+    agent.world().unlisted = vec!["tables cannot be read".to_owned()];
+    assert_eq!(lines(&mut agent).await, ["tables cannot be read"]);
+    agent.world().unlisted.clear();
+    assert_eq!(lines(&mut agent).await, [""; 0]);
 }
