@@ -3,10 +3,12 @@
 //!
 //! A fallback begins with the first Node that reports it and ends when no Node reports it. Repeated
 //! fallbacks increase the series count of one Event. The rate is limited to `PER_MINUTE`, and twice
-//! that in the first minute. If too many Events are pending, new ones are dropped, because the
-//! status of policies and the reports show the state anyway.
+//! that in the first minute; namespaces take turns. If too many Events are pending, those of the
+//! namespace with the most are dropped, because the status of policies and the reports show the
+//! state anyway.
 
 mod fallback;
+mod pending_events;
 mod reasons;
 #[cfg(test)]
 mod tests;
@@ -23,12 +25,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use topology_core::model::ObjectName;
 
 pub use fallback::ServiceFallback;
+use pending_events::{Occurrence, PendingEvents};
 use reasons::{APPLIED, of_fallback};
 pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// Limit of Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
-const MOST_PENDING: usize = 256;
 /// A repetition within this time, in milliseconds, counts in the same Event.
 const SERIES_MILLIS: i64 = 10 * 60_000;
 /// A fallback that may last, but is not in a report for this time, in milliseconds, is forgotten.
@@ -75,19 +77,10 @@ pub struct EventRecorder {
     instance: String,
     /// The fallbacks that last, and when a report had them last; `None` before the first observation.
     lasting: Option<BTreeMap<Key, i64>>,
-    pending: BTreeMap<Key, Occurrence>,
+    pending: PendingEvents,
     recorded: BTreeMap<Key, Recorded>,
     /// Events that may be written, in thousandths, and the time of this count.
     credit: (i64, i64),
-}
-
-/// Occurrences since the last write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Occurrence {
-    times: u64,
-    since: i64,
-    note: String,
-    uid: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +101,7 @@ impl EventRecorder {
         Self {
             instance: instance.to_owned(),
             lasting: None,
-            pending: BTreeMap::new(),
+            pending: PendingEvents::default(),
             recorded: BTreeMap::new(),
             credit: (PER_MINUTE * 1000, 0),
         }
@@ -165,24 +158,15 @@ impl EventRecorder {
     }
 
     /// Adds an occurrence. `uid`: of the object, if known; `kubectl describe` selects Events by it.
-    /// Returns false if too many Events are pending.
+    /// Returns false if an Event was dropped because too many are pending.
     pub fn add(&mut self, key: Key, since: i64, note: String, uid: Option<String>) -> bool {
-        if let Some(occurrence) = self.pending.get_mut(&key) {
-            occurrence.times += 1;
-            occurrence.note = note;
-            return true;
-        }
-        if self.pending.len() >= MOST_PENDING {
-            return false;
-        }
         let occurrence = Occurrence {
             times: 1,
             since,
             note,
             uid,
         };
-        self.pending.insert(key, occurrence);
-        true
+        self.pending.add(key, occurrence)
     }
 
     /// Returns the Events that are due. Each stays pending until [`EventRecorder::record_result`].
@@ -193,14 +177,16 @@ impl EventRecorder {
         let earned = (now - counted_at).clamp(0, 60_000) * PER_MINUTE / 60;
         let credit = (credit + earned).min(PER_MINUTE * 1000);
         let limit = usize::try_from(credit / 1000).unwrap_or_default();
-        let due = self.pending.iter().filter(|(key, _)| {
-            let recorded = self.recorded.get(*key);
+        let recorded = &self.recorded;
+        let keys = self.pending.in_turns(limit, |key| {
+            let recorded = recorded.get(key);
             recorded.is_none_or(|recorded| now - recorded.at >= COALESCE_MILLIS)
         });
-        let allowed: Vec<Pending> = due
-            .take(limit)
-            .map(|(key, occurrence)| self.event(key, occurrence, now))
-            .collect();
+        let due = keys.iter().filter_map(|key| {
+            let occurrence = self.pending.get(key)?;
+            Some(self.event(key, occurrence, now))
+        });
+        let allowed: Vec<Pending> = due.collect();
         let spent = i64::try_from(allowed.len()).unwrap_or_default() * 1000;
         self.credit = (credit - spent, now);
         allowed

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use topology_core::model::PolicyName;
 
+use super::pending_events::MOST_PENDING;
 use super::*;
 
 /// 2026-11-21T20:00:00Z.
@@ -293,12 +294,7 @@ fn an_event_that_does_not_exist_is_created_when_the_fallback_repeats() {
         let due = due.into_iter().find(|entry| entry.key.1 != APPLIED);
         let due = due.unwrap();
         event_recorder.record_result(now, &due, result);
-        assert!(
-            event_recorder
-                .pending
-                .iter()
-                .all(|(key, _)| *key != due.key)
-        );
+        assert_eq!(event_recorder.pending.get(&due.key), None);
         event_recorder.observe(now, &BTreeMap::new(), &all());
         matches!(due.write, EventWrite::Create(_))
     };
@@ -354,6 +350,52 @@ fn events_per_minute_are_limited_and_failed_writes_are_retried() {
         .map(|second| write(&mut event_recorder, NOW + second * 1000).len())
         .sum();
     assert_eq!(minute, most);
+}
+
+/// A namespace with so many Services with a fallback, and others with one each.
+fn flood(namespace: &str, count: usize, others: &[&str]) -> BTreeMap<Key, ServiceFallback> {
+    let names = (0..count).map(|number| format!("{namespace}/s{number:04}"));
+    let names: Vec<String> = names
+        .chain(others.iter().map(|&other| other.to_owned()))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    seen(&names)
+}
+
+#[test]
+fn d13_a_namespace_with_many_events_does_not_delay_those_of_others() {
+    let mut event_recorder = event_recorder();
+    event_recorder.observe(NOW, &flood("aaa", 1000, &[]), &all());
+    // The first minute is used up.
+    write(&mut event_recorder, NOW);
+    let others = ["shop/cart", "team/api"];
+    event_recorder.observe(NOW, &flood("aaa", 1000, &others), &all());
+    let written: Vec<Pending> = (1..=3)
+        .flat_map(|turn| write(&mut event_recorder, NOW + turn * 2000))
+        .collect();
+    let namespaces: Vec<&str> = written.iter().map(|entry| &*entry.namespace).collect();
+    assert_eq!(namespaces, ["shop", "team", "aaa"]);
+}
+
+#[test]
+fn d13_a_namespace_with_many_events_leaves_space_for_others() {
+    let mut event_recorder = event_recorder();
+    event_recorder.observe(NOW, &flood("aaa", 1000, &[]), &all());
+    let dropped = event_recorder.observe(NOW, &flood("aaa", 1000, &["shop/cart"]), &all());
+    assert_eq!(dropped, 1, "one of the large namespace");
+    event_recorder.observe(NOW, &flood("aaa", 1000, &["shop/cart"]), &all());
+    let written = write(&mut event_recorder, NOW);
+    let namespaces = written.iter().map(|entry| &*entry.namespace);
+    assert_eq!(namespaces.filter(|of| *of == "shop").count(), 1);
+    // Two large namespaces have half each.
+    let mut event_recorder = self::event_recorder();
+    let mut both = flood("aaa", 1000, &[]);
+    both.extend(flood("bbb", 1000, &[]));
+    let dropped = event_recorder.observe(NOW, &both, &all());
+    assert_eq!(dropped, 2000 - MOST_PENDING);
+    let due = event_recorder.pending.in_turns(MOST_PENDING, |_| true);
+    let of_first = due.iter().filter(|(name, _)| &*name.namespace == "aaa");
+    assert_eq!(of_first.count(), MOST_PENDING / 2);
 }
 
 #[test]
