@@ -95,7 +95,8 @@ pub(super) fn resource(scope: &Followed, write_hints: bool) -> Resource {
         selector: collection.selector(),
         fields: collection.fields(),
         page_size: 200,
-        optional: true,
+        // Every cluster has the other kinds, so a 404 is an error and does not mean that there are no objects.
+        optional: collection.is_custom(),
         format: if is_whole {
             Format::Json
         } else {

@@ -98,6 +98,20 @@ impl Collection {
         self.row().fields
     }
 
+    /// Whether its kind is a CRD of this project, which a cluster may not have.
+    pub const fn is_custom(self) -> bool {
+        match self {
+            Self::Nodes | Self::Services | Self::Slices | Self::Pods => false,
+            Self::ClusterPolicies
+            | Self::Policies
+            | Self::Drains
+            | Self::Agents
+            | Self::Maps
+            | Self::PodMaps
+            | Self::PodLocators => true,
+        }
+    }
+
     /// The `apiVersion` of its objects.
     pub(super) fn version(self) -> &'static str {
         let (root, _) = self.root_and_resource();
@@ -175,9 +189,15 @@ mod tests {
     #[test]
     fn the_collections_of_this_project_have_the_version_of_its_crds() {
         let version = format!("{GROUP}/{VERSION}");
-        for collection in Collection::ALWAYS.into_iter().chain(Collection::FOR_PODS) {
+        let all = [
+            &Collection::ALWAYS[..],
+            &Collection::FOR_HINTS,
+            &Collection::FOR_PODS,
+        ];
+        for &collection in all.into_iter().flatten() {
             let is_ours = collection.list_path().contains("ipvs-topo.io");
             assert_eq!(is_ours, collection.version() == version, "{collection:?}");
+            assert_eq!(is_ours, collection.is_custom(), "{collection:?}");
         }
     }
 }

@@ -48,9 +48,12 @@ fn nodes(names: &[&str]) -> Value {
 
 async fn connection(lists: &[Value]) -> Connection {
     let lists: Lists = Arc::new(Mutex::new((lists.to_vec(), 0)));
+    connection_to(Router::new().fallback(answer).with_state(lists)).await
+}
+
+async fn connection_to(router: Router) -> Connection {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
-    let router = Router::new().fallback(answer).with_state(lists);
     tokio::spawn(async move { axum::serve(listener, router).await });
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -85,4 +88,39 @@ async fn nodes_are_removed_when_a_second_list_is_empty_too() {
     let connection = connection(&[nodes(&["n1", "n2"]), nodes(&[])]).await;
     let lists = listed_names(connection, Duration::from_millis(300)).await;
     assert_eq!(lists, [vec!["n1", "n2"], vec!["n1", "n2"], vec![]]);
+}
+
+/// The first update of a collection from a server that answers each request with 404.
+async fn first_update(collection: Collection) -> Update {
+    let missing = Router::new().fallback(|| async { StatusCode::NOT_FOUND });
+    let connection = connection_to(missing).await;
+    let (sender, mut updates) = mpsc::channel(8);
+    let followed = Followed::from(collection);
+    let resource = resource(&followed, true);
+    let following = follow(connection, followed, resource, Duration::ZERO, sender);
+    let following = tokio::spawn(following);
+    let update = updates.recv().await.unwrap();
+    following.abort();
+    update
+}
+
+/// A proxy, or an API server that starts, may answer 404 for kinds that every cluster has.
+#[tokio::test]
+async fn a_404_means_that_there_are_no_objects_only_for_custom_kinds() {
+    let mut cases = tokio::task::JoinSet::new();
+    for (collection, is_custom) in [
+        (Collection::Nodes, false),
+        (Collection::Services, false),
+        (Collection::Slices, false),
+        (Collection::Pods, false),
+        (Collection::Agents, true),
+        (Collection::PodMaps, true),
+    ] {
+        cases.spawn(async move {
+            let update = first_update(collection).await;
+            let is_empty = matches!(update, Update::Listed(_, names) if names.is_empty());
+            assert_eq!(is_empty, is_custom, "{collection:?}");
+        });
+    }
+    cases.join_all().await;
 }
