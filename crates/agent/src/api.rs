@@ -22,10 +22,10 @@
 
 mod answer;
 mod connection;
-pub mod context;
+pub(crate) mod context;
 mod live;
 mod refusal;
-pub mod socket;
+pub(crate) mod socket;
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ use self::refusal::Refusal;
 use crate::state::{Page, ServiceState};
 
 /// Services in one page, unless the client requests fewer.
-pub const PAGE: usize = 200;
+pub(crate) const PAGE: usize = 200;
 
 #[derive(Debug, Default, Deserialize)]
 struct Ask {
@@ -55,7 +55,7 @@ struct Ask {
 }
 
 /// The routes of the API.
-pub fn router(api: Arc<Api>) -> Router {
+pub(crate) fn router(api: Arc<Api>) -> Router {
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/services", get(services))

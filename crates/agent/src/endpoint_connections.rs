@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// The connections of all servers. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct EndpointConnections(Arc<watch::Sender<ConnectedEndpoints>>);
+pub(crate) struct EndpointConnections(Arc<watch::Sender<ConnectedEndpoints>>);
 
 /// The endpoints with a connection, and those whose last connection ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! done, `/healthz` returns 503, because a new node would refuse a load balancer's connections (PAIN-16). `/livez`
 //! returns 200.
 
-pub mod watched;
+pub(crate) mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use crate::metrics::record::Probe;
 use crate::server_header::mark;
 
 /// How long a change may be pending before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
-pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
+pub(crate) const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 
 /// The state that health is derived from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HealthState {
+pub(crate) struct HealthState {
     /// By family (`IPv4`, `IPv6`); empty before the first pass.
     pub families: BTreeMap<&'static str, FamilyHealth>,
     /// Whether the first pass is done; before it the kernel may have no virtual server.
@@ -43,7 +43,7 @@ pub struct HealthState {
 
 /// The part of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FamilyHealth {
+pub(crate) struct FamilyHealth {
     /// When the last pass ended.
     pub last_updated: Timestamp,
     /// When the oldest pending change arrived.
@@ -73,12 +73,12 @@ struct FamilyBody {
 }
 
 /// Provides the current state.
-pub trait HealthSource: Send + Sync + 'static {
+pub(crate) trait HealthSource: Send + Sync + 'static {
     fn health_state(&self) -> impl Future<Output = HealthState> + Send;
 }
 
 /// The two endpoints; `source` is called for each response.
-pub fn router<S: HealthSource>(source: S, metrics: Metrics) -> Router {
+pub(crate) fn router<S: HealthSource>(source: S, metrics: Metrics) -> Router {
     let source = Arc::new(source);
     let answer = move |probe| {
         let (source, metrics) = (Arc::clone(&source), metrics.clone());

@@ -8,15 +8,15 @@
 
 pub mod agent_config;
 pub mod agent_status;
-pub mod api;
-pub mod health;
+mod api;
+mod health;
 pub mod metrics;
 pub mod node_events;
-pub mod node_warning;
-pub mod run;
+mod node_warning;
+mod run;
 pub mod start;
-pub mod start_error;
-pub mod state;
+mod start_error;
+mod state;
 
 mod endpoint_connections;
 mod inputs;

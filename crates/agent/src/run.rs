@@ -47,7 +47,7 @@ const SEARCH_LOST: &str = "the search for other proxies or for chains that drop 
 ///
 /// # Errors
 /// Only before anything is written: the module or a permission is missing, or the ownership record cannot be written.
-pub async fn run(
+pub(crate) async fn run(
     config: AgentConfig,
     source: Watch,
     metrics: Metrics,

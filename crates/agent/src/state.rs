@@ -16,7 +16,7 @@ use topology_core::resolve::{Finding, ResolvedServer};
 
 use crate::agent_status::DecisionSummary;
 
-pub use dataplane::ipvs::{DrainState, KernelReal, KernelServer, Traffic};
+pub(crate) use dataplane::ipvs::{DrainState, KernelReal, KernelServer};
 
 use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::NodeWarning;
@@ -306,7 +306,7 @@ impl AgentHandle {
 
 /// The loop's ends of an [`AgentHandle`].
 #[derive(Debug)]
-pub struct LoopEnds {
+pub(crate) struct LoopEnds {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) health_ports: HealthPorts,
@@ -315,7 +315,7 @@ pub struct LoopEnds {
 }
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
-pub fn channel() -> (AgentHandle, LoopEnds) {
+pub(crate) fn channel() -> (AgentHandle, LoopEnds) {
     let (ask, questions) = mpsc::channel(16);
     let (pulse, read) = watch::channel(Pulse::default());
     (

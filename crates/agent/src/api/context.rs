@@ -9,7 +9,7 @@ use crate::endpoint_connections::EndpointConnections;
 use crate::state::AgentHandle;
 
 #[derive(Debug)]
-pub struct Api {
+pub(crate) struct Api {
     pub handle: AgentHandle,
     pub node: Arc<str>,
     /// The source of the cluster, for people.

@@ -137,7 +137,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::state::Traffic;
+    use dataplane::ipvs::Traffic;
 
     #[test]
     fn d9_a_drain_with_a_deadline_is_shown_as_such() {

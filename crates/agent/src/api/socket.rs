@@ -9,7 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// The listening socket; its file is removed when this is dropped.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     /// Accepts connections.
     pub listener: UnixListener,
     /// Removes the file.
@@ -18,7 +18,7 @@ pub struct Socket {
 
 /// The socket's file, removed on drop.
 #[derive(Debug)]
-pub struct SocketFile(PathBuf);
+pub(crate) struct SocketFile(PathBuf);
 
 /// Why the socket could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum SocketError {
 ///
 /// # Errors
 /// A running agent answers on it, or the file system returns an error.
-pub async fn listen(path: &Path) -> Result<Socket, SocketError> {
+pub(crate) async fn listen(path: &Path) -> Result<Socket, SocketError> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(SocketError::Taken(path.to_owned()));
     }

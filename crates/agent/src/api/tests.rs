@@ -8,6 +8,7 @@ use agent_api::explain::ExplainInput;
 use agent_api::scope;
 use agent_api::status::{StatusView, TimeoutView, TimeoutsView};
 use cluster::source::{Loaded, Options, read_text};
+use dataplane::ipvs::Traffic;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
@@ -21,7 +22,7 @@ use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
     DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question,
-    ServerState, Surroundings, Traffic, channel,
+    ServerState, Surroundings, channel,
 };
 
 /// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The loop, as health sees it.
 #[derive(Debug)]
-pub struct Watched {
+pub(crate) struct Watched {
     handle: AgentHandle,
     sync_status: Option<SyncStatus>,
     /// Since when the loop has not responded to a probe.
@@ -26,7 +26,7 @@ pub struct Watched {
 
 impl Watched {
     /// Watches the loop behind `handle`. Costs nothing without probes.
-    pub fn new(handle: AgentHandle, sync_status: Option<SyncStatus>) -> Self {
+    pub(crate) fn new(handle: AgentHandle, sync_status: Option<SyncStatus>) -> Self {
         Self {
             handle,
             sync_status,
