@@ -11,10 +11,15 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube_io::{Access, ApiError, Connection, Fault};
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::lease::{Election, LeaseRequest, Record, Response};
 use crate::log_once::LogOnce;
+
+/// Limit of one request, so that the holder can send another before [`crate::lease::DEADLINE`].
+const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+/// How long a stopped replica waits for the response to a renewal, and then for the release.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct LeaseIdentity {
@@ -106,31 +111,55 @@ async fn elect(
         let request = election.next_request(epoch.elapsed());
         if let LeaseRequest::Wait(until) = request {
             tokio::select! {
-                () = tokio::time::sleep_until(epoch + until) => {}
+                () = sleep_until(epoch + until) => {}
                 _ = stop.changed() => {}
             }
             continue;
         }
-        let response = send(&connection, &identity, &request, &mut log).await;
+        let response = tokio::select! {
+            response = send_within(REQUEST_LIMIT, &connection, &identity, &request, &mut log) => response,
+            () = stop_limit(&mut stop) => break,
+        };
         election.handle(epoch.elapsed(), response);
         let until = election.leads_until(epoch.elapsed());
         lead.send_replace(until.map(|until| epoch + until));
     }
     lead.send_replace(None);
     if let Some(record) = election.release() {
-        let response = send(
-            &connection,
-            &identity,
-            &LeaseRequest::Replace(record),
-            &mut log,
-        )
-        .await;
+        let request = LeaseRequest::Replace(record);
+        let response = send_within(STOP_LIMIT, &connection, &identity, &request, &mut log).await;
         if matches!(response, Response::Written(_)) {
             tracing::info!("released the lease");
         } else {
             tracing::warn!("failed to release the lease; another replica takes it when it expires");
         }
     }
+}
+
+/// Waits until this replica is stopped, and then for [`STOP_LIMIT`]. The response to a renewal has the version that the
+/// release needs.
+async fn stop_limit(stop: &mut watch::Receiver<bool>) {
+    // The sender is dropped when the process exits.
+    drop(stop.changed().await);
+    sleep(STOP_LIMIT).await;
+}
+
+/// Sends the request. It has failed if it takes longer than `limit`.
+async fn send_within(
+    limit: Duration,
+    connection: &Connection,
+    identity: &LeaseIdentity,
+    request: &LeaseRequest,
+    log: &mut LogOnce,
+) -> Response {
+    let sent = timeout(limit, send(connection, identity, request, log)).await;
+    sent.unwrap_or_else(|_elapsed| {
+        let ms = limit.as_millis();
+        log.failed(&format!(
+            "no response to a request for the lease within {ms} ms"
+        ));
+        Response::Failed
+    })
 }
 
 async fn send(

@@ -1,5 +1,7 @@
 //! An election against a fake API server with one Lease.
 
+mod slow_server;
+
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
