@@ -71,6 +71,9 @@ pub struct Unsendable(pub &'static str);
 /// For an attribute beyond 64 KiB, or a message beyond a datagram.
 const TOO_LONG: Unsendable = Unsendable("the message is too long for netlink");
 
+/// For requests that must be in one datagram and do not fit.
+const TOO_MANY: Unsendable = Unsendable("the requests are too long for one datagram");
+
 /// Longest message in bytes. The kernel refuses a datagram that is longer than a default send buffer.
 const MAX_MESSAGE: usize = 128 << 10;
 
@@ -103,6 +106,16 @@ impl Datagram {
         request: Request,
         fill: impl FnOnce(&mut Writer<'_>),
     ) -> Result<(), Unsendable> {
+        self.push_within(usize::MAX, request, fill)
+    }
+
+    /// Does the same, but fails if the datagram would have more than `max_bytes`.
+    pub(crate) fn push_within(
+        &mut self,
+        max_bytes: usize,
+        request: Request,
+        fill: impl FnOnce(&mut Writer<'_>),
+    ) -> Result<(), Unsendable> {
         let start = self.buffer.len();
         let flags = request.flags | NLM_F_REQUEST;
         self.buffer
@@ -111,21 +124,19 @@ impl Datagram {
         fill(&mut writer);
         let too_long = writer.is_too_long();
         let length = self.buffer.len() - start;
-        match u32::try_from(length) {
+        let why = match u32::try_from(length) {
+            Ok(_) if start + align(length) > max_bytes => TOO_MANY,
             Ok(short) if !too_long && length <= MAX_MESSAGE => {
                 self.patch(start, short.to_ne_bytes());
-                if align(length) != length {
-                    self.buffer.resize(start + align(length), 0);
-                }
+                self.buffer.resize(start + align(length), 0);
                 self.count += 1;
                 self.charge += request.answer.charge();
-                Ok(())
+                return Ok(());
             }
-            _ => {
-                self.buffer.truncate(start);
-                Err(TOO_LONG)
-            }
-        }
+            _ => TOO_LONG,
+        };
+        self.buffer.truncate(start);
+        Err(why)
     }
 
     /// Whether the next message belongs into another datagram.

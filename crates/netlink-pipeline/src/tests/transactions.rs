@@ -4,7 +4,7 @@ use netlink_packet_core::NLM_F_ACK;
 
 use super::kernel::{Act, Kernel, error};
 use crate::message::Messages;
-use crate::{Conversation as _, Error, Next, Request, Sequence, Transaction};
+use crate::{Conversation as _, Error, Next, Request, Sequence, Transaction, Writer};
 
 const NFTABLES: u8 = 10;
 const GOOD: u16 = 0x0a0c;
@@ -21,7 +21,7 @@ fn transaction(kinds: &[u16]) -> Transaction {
 }
 
 #[test]
-fn requests_stand_in_a_frame_and_ask_for_acknowledgements_which_the_frame_does_not() {
+fn requests_stand_in_a_frame_and_only_the_last_one_asks_for_an_acknowledgement() {
     let mut transaction = transaction(&[GOOD, BAD]);
     assert_eq!(transaction.count(), 2);
     let mut sequence = Sequence::new();
@@ -35,24 +35,55 @@ fn requests_stand_in_a_frame_and_ask_for_acknowledgements_which_the_frame_does_n
         .iter()
         .map(|message| message.flags & NLM_F_ACK != 0)
         .collect();
-    assert_eq!(asks, [false, true, true, false]);
+    assert_eq!(asks, [false, false, true, false]);
     assert_eq!(messages[0].payload, [0, 0, 0, NFTABLES]);
     assert_eq!(messages[3].payload, [0, 0, 0, NFTABLES]);
 }
 
 #[test]
-fn it_ends_when_all_are_acknowledged() {
+fn it_ends_with_the_acknowledgement_of_the_last_request() {
     let mut kernel = Kernel::new(usize::MAX);
     kernel.converse(&mut transaction(&[GOOD, GOOD])).unwrap();
     assert_eq!(kernel.worked, [0x10, GOOD, GOOD, 0x11]);
+    assert_eq!(kernel.most_queued, 1);
+}
+
+#[test]
+fn an_empty_transaction_is_not_sent() {
+    let mut kernel = Kernel::new(usize::MAX);
+    kernel.converse(&mut transaction(&[])).unwrap();
+    assert_eq!(kernel.worked, [0; 0]);
+}
+
+#[test]
+fn a_request_beyond_the_send_buffer_is_refused_and_the_others_are_sent() {
+    let mut transaction = Transaction::new(NFTABLES).unwrap();
+    let mut push = |bytes| {
+        transaction.push(Request::new(GOOD, 0), |out: &mut Writer<'_>| {
+            out.bytes(&vec![0; bytes]);
+        })
+    };
+    push(100_000).unwrap();
+    let refused = push(100_000).unwrap_err().to_string();
+    assert_eq!(refused, "the requests are too long for one datagram");
+    push(90_000).unwrap();
+    assert_eq!(transaction.count(), 2);
+    let mut sequence = Sequence::new();
+    let Next::Send(bytes) = transaction.next(&mut sequence) else {
+        panic!("nothing is sent");
+    };
+    assert!(bytes.len() < 212_992 - 32);
+    assert_eq!(Messages::new(bytes).map(Result::unwrap).count(), 4);
 }
 
 #[test]
 fn one_refusal_is_the_refusal_of_all() {
     let mut kernel = Kernel::new(usize::MAX);
     kernel.acts.insert(BAD, Act::Fail(2));
-    let outcome = kernel.converse(&mut transaction(&[GOOD, BAD]));
-    assert!(matches!(outcome, Err(Error::Refused(nack)) if nack.errno == 2));
+    for kinds in [&[GOOD, BAD][..], &[BAD, GOOD], &[GOOD, BAD, GOOD]] {
+        let outcome = kernel.converse(&mut transaction(kinds));
+        assert!(matches!(outcome, Err(Error::Refused(nack)) if nack.errno == 2));
+    }
 }
 
 #[test]
