@@ -93,15 +93,44 @@ impl Journal {
 }
 
 /// Writes a new file beside `path` and renames it over `path`; returns it opened for appending.
+///
+/// A file that an earlier process left beside it is removed, not opened: its name is known, so it may be a link to
+/// another file.
 fn write_aside(path: &Path, header: &str, text: &str) -> io::Result<File> {
     let aside = path.with_extension("new");
+    match fs::remove_file(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
+        .append(true)
+        .create_new(true)
         .mode(0o600)
         .open(&aside)?;
     file.write_all(format!("{header}\n{text}").as_bytes())?;
     fs::rename(&aside, path)?;
-    OpenOptions::new().append(true).open(path)
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_the_new_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, aside, other] =
+            ["owned", "owned.new", "other"].map(|name| folder.path().join(name));
+        fs::write(&other, "valuable").unwrap();
+        symlink(&other, &aside).unwrap();
+        let mut journal = Journal::create(&path, "header", "a\n").unwrap();
+        journal.append("b\n", &CrashPoint::new(None)).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "valuable");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "header\na\nb\n");
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert!(metadata.is_file());
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    }
 }

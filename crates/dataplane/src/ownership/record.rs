@@ -115,8 +115,8 @@ pub fn fuzz(text: &str) {
 }
 
 impl OwnershipRecord {
-    /// Opens or creates the record in `directory`, whose missing parents are created with mode 0700; `boot` is the
-    /// kernel's boot id.
+    /// Opens or creates the record in `directory`; `boot` is the kernel's boot id. Missing folders are created with mode
+    /// 0777 without the bits of the umask. The record itself has mode 0600.
     pub fn open(directory: &Path, boot: &str) -> io::Result<(Self, Claims)> {
         std::fs::create_dir_all(directory)?;
         let path = directory.join(FILE);
