@@ -97,7 +97,7 @@ pub struct ApiError {
     pub code: Option<u16>,
     /// The message of the server or of the client library.
     pub message: String,
-    /// How long the server asks the client to wait.
+    /// How long the server asks the client to wait, at most 300 s.
     pub retry_after: Option<Duration>,
 }
 

@@ -163,9 +163,10 @@ mod tests {
             .collect();
         assert_eq!(waits[..2], [RETRY, RETRY * 2]);
         assert!(waits.is_sorted() && waits[6] == SELDOM, "{waits:?}");
-        rate_limit.failed(seconds(1000), Some(seconds(900)));
+        rate_limit.wrote(seconds(500));
+        rate_limit.failed(seconds(1000), Some(SELDOM));
         let due = rate_limit.due(Duration::ZERO, Difference::News, SMALL);
-        assert_eq!(due, Some(seconds(1900)));
+        assert_eq!(due, Some(seconds(1300)));
         rate_limit.wrote(seconds(2000));
         let due = rate_limit.due(seconds(2000), Difference::News, SMALL);
         assert_eq!(due, Some(seconds(2000)));

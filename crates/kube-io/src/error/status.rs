@@ -8,13 +8,16 @@ use super::{ApiError, Fault};
 use crate::decode::{DecodedObject, Encoding};
 use crate::path::{Target, Verb};
 
+/// The longest pause that a server can ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     pub(crate) code: u16,
     /// The reason as one word: `Expired`.
     pub(crate) reason: String,
     pub(crate) message: String,
-    retry_after_seconds: u64,
+    retry_after: Option<Duration>,
 }
 
 impl Status {
@@ -23,9 +26,9 @@ impl Status {
         let text = |name: &str| object.scalar(&[name]).unwrap_or_default();
         let seconds = object.scalar(&["details", "retryAfterSeconds"]);
         Self {
-            retry_after_seconds: seconds
-                .and_then(|seconds| seconds.parse().ok())
-                .unwrap_or_default(),
+            retry_after: seconds
+                .and_then(|seconds| pause(&seconds))
+                .filter(|pause| !pause.is_zero()),
             code: text("code").parse().unwrap_or_default(),
             reason: text("reason").into_owned(),
             message: text("message").into_owned(),
@@ -49,11 +52,9 @@ impl Status {
     }
 
     pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
-        let seconds = self.retry_after_seconds;
-        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
         ApiError {
             code: Some(self.code),
-            retry_after,
+            retry_after: self.retry_after,
             ..ApiError::new(verb, target, self.fault(), &self.message)
         }
     }
@@ -91,7 +92,13 @@ pub(crate) fn refused(
 /// Reads the header `Retry-After` in seconds. Kubernetes sends no dates.
 pub(crate) fn retry_after(response: &http::Response<Body>) -> Option<Duration> {
     let value = response.headers().get(http::header::RETRY_AFTER)?;
-    value.to_str().ok()?.parse().ok().map(Duration::from_secs)
+    pause(value.to_str().ok()?)
+}
+
+/// Reads the seconds of a pause, up to the limit.
+fn pause(seconds: &str) -> Option<Duration> {
+    let pause = seconds.parse().ok().map(Duration::from_secs)?;
+    Some(pause.min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -135,5 +142,16 @@ mod tests {
         let error = fault(429, r#"{"details":{"retryAfterSeconds":7}}"#);
         assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
         assert_eq!(error.fault, Fault::TooManyRequests);
+    }
+
+    #[test]
+    fn a_server_cannot_ask_for_an_endless_pause() {
+        let longest = Some(MAX_RETRY_AFTER);
+        let body = r#"{"details":{"retryAfterSeconds":18446744073709551615}}"#;
+        assert_eq!(fault(429, body).retry_after, longest);
+        let response = http::Response::builder()
+            .header(http::header::RETRY_AFTER, u64::MAX)
+            .body(Body::empty());
+        assert_eq!(retry_after(&response.unwrap()), longest);
     }
 }

@@ -13,8 +13,6 @@ impl Backoff {
     const FIRST: Duration = Duration::from_millis(800);
     /// The longest wait, unless the server asks for more.
     pub(crate) const LONGEST: Duration = Duration::from_secs(30);
-    /// The longest wait that a server can ask for.
-    const OBEYED: Duration = Duration::from_secs(300);
     /// Streams of many nodes that a server closes together are opened again within this time.
     const SPREAD: Duration = Duration::from_secs(1);
 
@@ -43,7 +41,7 @@ impl Backoff {
 
     /// Returns the wait that the server asks for, and up to a quarter more.
     pub(crate) fn asked(retry_after: Option<Duration>, chance: f64) -> Duration {
-        let asked = retry_after.unwrap_or_default().min(Self::OBEYED);
+        let asked = retry_after.unwrap_or_default();
         asked.mul_f64(1.0 + within(chance) / 4.0)
     }
 }
@@ -76,14 +74,10 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_respected_up_to_a_limit() {
+    fn retry_after_is_respected() {
         assert_eq!(
             Backoff::asked(Some(Duration::from_secs(8)), 1.0),
             Duration::from_secs(10)
-        );
-        assert_eq!(
-            Backoff::asked(Some(Duration::from_secs(1 << 40)), 0.0),
-            Backoff::OBEYED
         );
         assert_eq!(Backoff::asked(None, 1.0), Duration::ZERO);
     }
