@@ -105,8 +105,6 @@ pub(crate) struct ListWatch {
     opened: Option<Duration>,
     not_before: Duration,
     backoff: Backoff,
-    /// Whether lists are requested as streams.
-    streams: bool,
     /// Failed streaming lists in a row.
     stalled: u32,
     /// Paged lists in a row whose continue token expired.
@@ -133,7 +131,6 @@ impl ListWatch {
             opened: None,
             not_before: Duration::ZERO,
             backoff: Backoff::default(),
-            streams: true,
             stalled: 0,
             expired: 0,
             missing: 0,
@@ -252,7 +249,6 @@ impl ListWatch {
         match (&self.next, fault) {
             (NextRequest::StreamList, Fault::Invalid) if !opened => {
                 // The server cannot stream lists. A wait would not change that.
-                self.streams = false;
                 self.next = NextRequest::Page(None);
                 return ListPhase::Nothing;
             }
@@ -296,16 +292,14 @@ impl ListWatch {
     }
 
     fn relist(&mut self) {
-        // The new server may support streaming lists.
-        self.streams = true;
         self.stalled = 0;
+        // The new server may support streaming lists.
         self.next = NextRequest::StreamList;
     }
 
     fn stream_stalled(&mut self) {
         self.stalled += 1;
         if self.stalled >= STREAM_TRIES {
-            self.streams = false;
             self.stalled = 0;
             self.next = NextRequest::Page(None);
         }
