@@ -6,16 +6,18 @@ use std::ops::{Add, Div, Mul, Sub};
 
 /// A fraction >= 0 in lowest terms.
 ///
-/// Arithmetic is exact while numerator and denominator fit 128 bits. Beyond that the lowest bits of both are dropped,
-/// an error below one part in 2^60. Shares of policies stay far inside the exact range.
+/// Comparison is exact. Arithmetic is exact while both terms of the result fit 128 bits before they are reduced. Beyond
+/// that each operand is first replaced by a fraction with terms of 63 bits, with an error below one part in 2^62 of the
+/// operand. An operand beyond 2^63 becomes 2^63 - 1, and one below 2^-63 its reciprocal. Shares of policies
+/// stay far inside the exact range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ratio {
     numerator: u128,
     denominator: u128,
 }
 
-/// Numbers of at most this many bits can be multiplied without overflow.
-const HALF: u32 = 63;
+/// Sums of products of two numbers up to this one do not overflow.
+const LARGEST: u128 = (1 << 63) - 1;
 
 impl Ratio {
     /// 0.
@@ -79,16 +81,48 @@ impl Ratio {
         }
     }
 
-    /// The same value, to 2^-60, in numbers that can be multiplied.
+    /// The numerators over the product of both denominators.
+    fn expanded(self, other: Self) -> Option<(u128, u128)> {
+        let numerator = self.numerator.checked_mul(other.denominator)?;
+        Some((numerator, other.numerator.checked_mul(self.denominator)?))
+    }
+
+    /// Calculates the terms of a result, with smaller operands if they overflow.
+    fn calculate(self, other: Self, terms: impl Fn(Self, Self) -> Option<(u128, u128)>) -> Self {
+        let rounded = || terms(self.small(), other.small());
+        // Small operands do not overflow.
+        let (numerator, denominator) = terms(self, other).or_else(rounded).unwrap_or_default();
+        Self::reduced(numerator, denominator)
+    }
+
+    /// Almost the same value in terms that can be multiplied: the last convergent of its continued fraction that has such
+    /// terms. Dropping bits of both terms would not do: if one term is much smaller, few of its bits would be left.
     fn small(self) -> Self {
-        let bits = |number: u128| 128 - number.leading_zeros();
-        let extra = bits(self.numerator.max(self.denominator)).saturating_sub(HALF);
-        if extra == 0 {
+        let (mut dividend, mut divisor) = (self.numerator, self.denominator);
+        if dividend.max(divisor) <= LARGEST {
             return self;
         }
+        let (mut before, mut last) = ((0, 1), (1, 0));
+        while divisor != 0 {
+            let quotient = dividend / divisor;
+            let next = |before: u128, last: u128| {
+                let next = quotient.checked_mul(last)?.checked_add(before)?;
+                Some(next).filter(|next| *next <= LARGEST)
+            };
+            let (Some(top), Some(bottom)) = (next(before.0, last.0), next(before.1, last.1)) else {
+                break;
+            };
+            (before, last) = (last, (top, bottom));
+            (dividend, divisor) = (divisor, dividend % divisor);
+        }
+        let (numerator, denominator) = match last {
+            (_, 0) => (LARGEST, 1),
+            (0, _) => (1, LARGEST),
+            terms => terms,
+        };
         Self {
-            numerator: self.numerator >> extra,
-            denominator: (self.denominator >> extra).max(1),
+            numerator,
+            denominator,
         }
     }
 }
@@ -112,11 +146,11 @@ impl Add for Ratio {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (a, b) = (self.small(), other.small());
-        Self::reduced(
-            a.numerator * b.denominator + b.numerator * a.denominator,
-            a.denominator * b.denominator,
-        )
+        self.calculate(other, |a, b| {
+            let (left, right) = a.expanded(b)?;
+            let denominator = a.denominator.checked_mul(b.denominator)?;
+            Some((left.checked_add(right)?, denominator))
+        })
     }
 }
 
@@ -125,11 +159,11 @@ impl Sub for Ratio {
 
     /// The difference, or 0 if it would be negative.
     fn sub(self, other: Self) -> Self {
-        let (a, b) = (self.small(), other.small());
-        Self::reduced(
-            (a.numerator * b.denominator).saturating_sub(b.numerator * a.denominator),
-            a.denominator * b.denominator,
-        )
+        self.calculate(other, |a, b| {
+            let (left, right) = a.expanded(b)?;
+            let denominator = a.denominator.checked_mul(b.denominator)?;
+            Some((left.saturating_sub(right), denominator))
+        })
     }
 }
 
@@ -137,8 +171,10 @@ impl Mul for Ratio {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
-        let (a, b) = (self.small(), other.small());
-        Self::reduced(a.numerator * b.numerator, a.denominator * b.denominator)
+        self.calculate(other, |a, b| {
+            let numerator = a.numerator.checked_mul(b.numerator)?;
+            Some((numerator, a.denominator.checked_mul(b.denominator)?))
+        })
     }
 }
 
@@ -147,8 +183,7 @@ impl Div for Ratio {
 
     /// The quotient; 0 if the divisor is 0.
     fn div(self, other: Self) -> Self {
-        let (a, b) = (self.small(), other.small());
-        Self::reduced(a.numerator * b.denominator, a.denominator * b.numerator)
+        self.calculate(other, Self::expanded)
     }
 }
 
@@ -160,8 +195,22 @@ impl std::iter::Sum for Ratio {
 
 impl Ord for Ratio {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (a, b) = (self.small(), other.small());
-        (a.numerator * b.denominator).cmp(&(b.numerator * a.denominator))
+        if let Some((left, right)) = self.expanded(*other) {
+            return left.cmp(&right);
+        }
+        // Compares the continued fractions. Each further quotient counts the other way round.
+        let ((mut a, mut b), (mut c, mut d)) = (
+            (self.numerator, self.denominator),
+            (other.numerator, other.denominator),
+        );
+        loop {
+            let quotients = (a / b).cmp(&(c / d));
+            let (left, right) = (a % b, c % d);
+            if quotients.is_ne() || left == 0 || right == 0 {
+                return quotients.then(left.cmp(&right));
+            }
+            ((a, b), (c, d)) = ((d, right), (b, left));
+        }
     }
 }
 
