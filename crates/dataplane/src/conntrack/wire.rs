@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use netlink_pipeline::{Attribute, Attributes, Writer};
 use topology_core::model::Family;
 
 use super::batch::Flow;
@@ -18,9 +19,6 @@ pub(super) const DELETE: u16 = 0x0102;
 const HEADER: usize = 4;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-
-const NESTED: u16 = 0x8000;
-const TYPE_MASK: u16 = 0x3fff;
 
 const CTA_TUPLE_ORIG: u16 = 1;
 const CTA_TUPLE_REPLY: u16 = 2;
@@ -101,14 +99,15 @@ pub(super) fn list(selection: &Selection) -> Vec<u8> {
         Selection::Family(_) => (None, None),
     };
     let mut body = header(family);
-    nest(&mut body, CTA_TUPLE_ORIG, |tuple| {
+    let mut out = Writer::new(&mut body);
+    out.nested(CTA_TUPLE_ORIG, |tuple| {
         if let Some(address) = address {
-            nest(tuple, CTA_TUPLE_IP, |ip| put_address(ip, address));
+            tuple.nested(CTA_TUPLE_IP, |ip| write_address(ip, address));
         }
-        nest(tuple, CTA_TUPLE_PROTO, |proto| {
-            put(proto, CTA_PROTO_NUM, &[UDP]);
+        tuple.nested(CTA_TUPLE_PROTO, |proto| {
+            proto.fixed(CTA_PROTO_NUM, [UDP]);
             if let Some(port) = port {
-                put(proto, CTA_PROTO_DST_PORT, &port.to_be_bytes());
+                proto.fixed(CTA_PROTO_DST_PORT, port.to_be_bytes());
             }
         });
     });
@@ -119,10 +118,10 @@ pub(super) fn list(selection: &Selection) -> Vec<u8> {
     if address.is_some_and(|address| address.is_ipv4()) {
         flags |= MATCH_ADDRESS;
     }
-    nest(&mut body, CTA_FILTER, |filter| {
+    out.nested(CTA_FILTER, |filter| {
         // These two are NLA_U32 in host byte order, not NLA_BE32.
-        put(filter, CTA_FILTER_ORIG_FLAGS, &flags.to_ne_bytes());
-        put(filter, CTA_FILTER_REPLY_FLAGS, &0_u32.to_ne_bytes());
+        filter.fixed(CTA_FILTER_ORIG_FLAGS, flags.to_ne_bytes());
+        filter.fixed(CTA_FILTER_REPLY_FLAGS, 0_u32.to_ne_bytes());
     });
     body
 }
@@ -137,16 +136,17 @@ pub(super) fn delete(entry: &ConntrackEntry) -> Vec<u8> {
 /// Decodes a listed entry; `None` if it is not UDP or has no readable tuples.
 pub(super) fn parse(body: &[u8]) -> Option<ConntrackEntry> {
     let mut name = Vec::new();
+    let mut out = Writer::new(&mut name);
     let (mut original, mut reply) = (None, None);
-    for (kind, value) in attributes(body.get(HEADER..)?) {
-        match kind {
-            CTA_TUPLE_ORIG => original = tuple(value),
+    for attribute in attributes(body.get(HEADER..)?) {
+        let (number, value) = (attribute.number(), attribute.value);
+        match number {
+            CTA_TUPLE_ORIG => {
+                original = tuple(value);
+                out.nested(number, |out| out.bytes(value));
+            }
             CTA_TUPLE_REPLY => reply = tuple(value),
-            _ => {}
-        }
-        match kind {
-            CTA_TUPLE_ORIG => put(&mut name, kind | NESTED, value),
-            CTA_ID | CTA_ZONE => put(&mut name, kind, value),
+            CTA_ID | CTA_ZONE => out.attribute(number, value),
             _ => {}
         }
     }
@@ -170,9 +170,10 @@ struct Tuple {
 fn tuple(value: &[u8]) -> Option<Tuple> {
     let (mut source, mut destination) = (None, None);
     let (mut protocol, mut ports) = (None, (None, None));
-    for (kind, value) in attributes(value) {
-        for (inner, value) in attributes(value) {
-            match (kind, inner) {
+    for outer in attributes(value) {
+        for inner in attributes(outer.value) {
+            let value = inner.value;
+            match (outer.number(), inner.number()) {
                 (CTA_TUPLE_IP, CTA_IP_V4_SRC | CTA_IP_V6_SRC) => source = address(value),
                 (CTA_TUPLE_IP, CTA_IP_V4_DST | CTA_IP_V6_DST) => destination = address(value),
                 (CTA_TUPLE_PROTO, CTA_PROTO_NUM) => protocol = value.first().copied(),
@@ -207,39 +208,16 @@ fn header(family: Family) -> Vec<u8> {
     vec![family, 0, 0, 0]
 }
 
-fn put_address(buffer: &mut Vec<u8>, address: IpAddr) {
+fn write_address(out: &mut Writer<'_>, address: IpAddr) {
     match address {
-        IpAddr::V4(ip) => put(buffer, CTA_IP_V4_DST, &ip.octets()),
-        IpAddr::V6(ip) => put(buffer, CTA_IP_V6_DST, &ip.octets()),
+        IpAddr::V4(ip) => out.fixed(CTA_IP_V4_DST, ip.octets()),
+        IpAddr::V6(ip) => out.fixed(CTA_IP_V6_DST, ip.octets()),
     }
 }
 
-/// Appends one attribute: length and type in host order, the value, padding to 4 bytes.
-fn put(buffer: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    // Values here are at most a few dozen bytes, so the length always fits.
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    buffer.extend_from_slice(&length.to_ne_bytes());
-    buffer.extend_from_slice(&kind.to_ne_bytes());
-    buffer.extend_from_slice(value);
-    buffer.resize(buffer.len().next_multiple_of(4), 0);
-}
-
-fn nest(buffer: &mut Vec<u8>, kind: u16, fill: impl FnOnce(&mut Vec<u8>)) {
-    let mut inner = Vec::new();
-    fill(&mut inner);
-    put(buffer, kind | NESTED, &inner);
-}
-
 /// Iterates over attributes; stops at the first one that does not fit.
-fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let head = rest.first_chunk::<4>()?;
-        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let kind = u16::from_ne_bytes([head[2], head[3]]) & TYPE_MASK;
-        let value = rest.get(4..length)?;
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind, value))
-    })
+fn attributes(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
+    Attributes::new(bytes).map_while(Result::ok)
 }
 
 /// Checks that a deletion identifies the entry that was read, by its original tuple.
@@ -250,9 +228,9 @@ pub(super) fn fuzz(bytes: &[u8]) {
     };
     let body = delete(&entry);
     let original = attributes(body.get(HEADER..).unwrap_or_default())
-        .filter(|(kind, _)| *kind == CTA_TUPLE_ORIG)
+        .filter(|attribute| attribute.number() == CTA_TUPLE_ORIG)
         .last();
-    let destination = original.and_then(|(_, value)| Some(tuple(value)?.destination));
+    let destination = original.and_then(|original| Some(tuple(original.value)?.destination));
     assert_eq!(destination, Some(entry.flow.service));
 }
 
