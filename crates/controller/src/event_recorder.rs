@@ -27,7 +27,7 @@ use topology_core::model::ObjectName;
 pub use fallback::ServiceFallback;
 use pending_events::{Occurrence, PendingEvents};
 use reasons::{APPLIED, of_fallback};
-pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
+pub use reasons::{HINTS_LEFT, Key, LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// Limit of Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
@@ -42,9 +42,6 @@ const RECORDED_BEFORE_MILLIS: i64 = 5 * 60_000;
 const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
 /// The namespace of Events about objects without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
-
-/// The object of an Event (a `ClusterTopologyPolicy` has an empty namespace) and its reason.
-pub type Key = (ObjectName, &'static str);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {

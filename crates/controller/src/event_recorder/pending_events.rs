@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use super::Key;
+use super::reasons::Key;
 
 /// Limit for all namespaces.
 pub(super) const MOST_PENDING: usize = 256;

@@ -4,6 +4,10 @@ use crd::topology_agent::FallbackReason;
 use topology_core::model::PolicyName;
 
 use super::fallback::ServiceFallback;
+use topology_core::model::ObjectName;
+
+/// The object of an Event (a `ClusterTopologyPolicy` has an empty namespace) and its reason.
+pub type Key = (ObjectName, &'static str);
 
 /// The policy of the Service is applied as requested again.
 pub(super) const APPLIED: &str = "TopologyApplied";
