@@ -233,7 +233,8 @@ async fn request_once<R: Send>(
     .await
 }
 
-/// Dumps a table, and repeats the dump if an entry came twice, because then the table changed meanwhile.
+/// Dumps a table, and repeats the dump if the kernel reports a change or an entry came twice, because then the table
+/// changed meanwhile. Both count as attempts.
 async fn dump_once<R: Keyed + Send>(
     connection: &mut impl NetlinkConnection,
     family: u16,
@@ -241,21 +242,28 @@ async fn dump_once<R: Keyed + Send>(
     decode: &(impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync),
 ) -> Result<Vec<R>, Cause> {
     let attempts = connection.options().dump_attempts.max(1);
+    let mut failure = netlink_pipeline::Error::Interrupted { attempts };
     for _ in 0..attempts {
         let fill = |out: &mut Writer<'_>| command::write_query(query, out);
         let decode_message = |message: Message<'_>| decode(message.payload).map(Some);
-        let mut dump = Dump::new(Request::new(family, 0), fill, attempts, decode_message)
+        let mut dump = Dump::new(Request::new(family, 0), fill, 1, decode_message)
             .map_err(Cause::Unsendable)?;
-        connection.converse(&mut dump).await.map_err(Cause::from)?;
+        match connection.converse(&mut dump).await {
+            Ok(()) => {}
+            Err(netlink_pipeline::Error::Interrupted { .. }) => continue,
+            Err(error @ netlink_pipeline::Error::Overrun) => {
+                failure = error;
+                continue;
+            }
+            Err(error) => return Err(Cause::from(error)),
+        }
         let in_parts = dump.is_multipart();
         let items = dump.into_items();
         if !in_parts || !has_repeats(&items) {
             return Ok(items);
         }
     }
-    Err(Cause::Transport(netlink_pipeline::Error::Interrupted {
-        attempts,
-    }))
+    Err(Cause::Transport(failure))
 }
 
 /// Sends a request and returns its one reply.
@@ -298,3 +306,6 @@ fn is_missing<R>(result: &Result<R, Cause>) -> bool {
 fn describe(command: &Command, failure: RequestError) -> Error {
     Error::new(Attempt::of(command), Cause::from(failure))
 }
+
+#[cfg(test)]
+mod tests;
