@@ -101,7 +101,7 @@ fn first_refusal(results: &[RequestResult]) -> Option<&RequestError> {
 
 #[cfg(test)]
 mod tests {
-    use netlink_pipeline::{Conversation as _, Limits, Pipeline, Sequence};
+    use netlink_pipeline::{Conversation as _, Limits, Next, Pipeline, Sequence};
 
     use super::*;
 
@@ -112,7 +112,7 @@ mod tests {
             batch.push(Request::new(wire::DELETE, 0), &[0; 4]);
         }
         let mut pipeline = Pipeline::new(batch, Limits::default(), 1 << 20, |_, _| Ok(()));
-        drop(pipeline.next(&mut Sequence::new()));
+        assert!(matches!(pipeline.next(&mut Sequence::new()), Next::Send(_)));
         for (sequence, errno) in (1_u32..).zip(errnos) {
             // `struct nlmsghdr` of `NLMSG_ERROR`, then the negative error number.
             let mut error = 20_u32.to_ne_bytes().to_vec();
