@@ -73,8 +73,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, cleaned: FlowDeletion) {
         let words = cleaned.as_ref().err().map(|error| {
             format!(
-                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
-                 module with `modprobe nf_conntrack_netlink`"
+                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; if the module \
+                 is missing, load it with `modprobe nf_conntrack_netlink`"
             )
         });
         for cleaning in cleaned.unwrap_or_default() {
