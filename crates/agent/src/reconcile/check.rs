@@ -93,7 +93,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return;
         };
         self.agenda.visit(&Item::TablesRead, None);
-        let changes_wait = std::mem::take(&mut self.tables_wait);
+        let changes_wait = std::mem::take(&mut self.host_writes.tables_wait);
         match ended {
             Ok(()) if self.startup.is_done() => {}
             Ok(()) => return,

@@ -59,7 +59,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// again.
     pub(super) fn write_marks(&mut self) {
         let changed = self.index.snapshot_mut().take_changed_firewall_marks();
-        if changed.is_empty() && !self.marks_failed {
+        if changed.is_empty() && !self.host_writes.marks_failed {
             return;
         }
         for (port, mark) in &changed {
@@ -72,7 +72,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .firewall_marks()
             .map(|(port, mark)| (MarkedPort::clone(port), mark));
         let result = self.host.save_marks(&changed, &mut held);
-        self.marks_failed = result.is_err();
+        self.host_writes.marks_failed = result.is_err();
         let words = result.err().map(|error| {
             format!(
                 "the firewall marks cannot be written: {error}; a restart of the agent may change marks, and then ends \

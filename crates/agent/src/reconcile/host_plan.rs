@@ -31,6 +31,11 @@ impl Placement {
         sources.any(|source| addresses.may_include(source))
     }
 
+    /// Whether the node has an address for the routes of some family.
+    pub(super) fn has_source(&self) -> bool {
+        self.node_ips.v4.is_some() || self.node_ips.v6.is_some()
+    }
+
     /// The routes of Service addresses that were added and removed.
     pub(super) fn route_delta(&self, vips: [Vec<IpAddr>; 2]) -> RouteDelta {
         let of = |vips: Vec<IpAddr>| {

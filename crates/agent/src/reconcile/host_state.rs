@@ -197,7 +197,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     async fn apply_tables(&mut self, plan: &HostPlan) -> usize {
         let applied = self.host.apply_tables(&plan.tables).await;
-        self.tables_wait = matches!(applied, Ok(TablesChange::Pending));
+        self.host_writes.tables_wait = matches!(applied, Ok(TablesChange::Pending));
         match applied {
             Ok(TablesChange::Pending) => {
                 // A due retry has become the running process, whose result decides. The failure lasts until then.
@@ -250,11 +250,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     fn routes_ended(&mut self, ended: Result<RouteReport, RouteError>) -> usize {
         match ended {
             Ok(report) => self.routes_set(&report),
-            Err(error) => self.routes_failed(vec![error.to_string()]),
+            Err(error) => {
+                self.host_writes.own_routes_fail = true;
+                self.routes_failed(vec![error.to_string()])
+            }
         }
     }
 
-    fn routes_set(&mut self, report: &RouteReport) -> usize {
+    pub(super) fn routes_set(&mut self, report: &RouteReport) -> usize {
         let RouteReport {
             added,
             removed,
@@ -273,6 +276,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let words = |(route, error): &(LocalRoute, String)| {
                 format!("route {route} cannot be set: {error}; see that link lo is up")
             };
+            let counts =
+                |route: &LocalRoute| route.source.is_some() || !self.placement.has_source();
+            self.host_writes.own_routes_fail = failed.iter().any(|(route, _)| counts(route));
             self.routes_failed(failed.iter().map(words).collect());
         }
         added.len() + removed.len()

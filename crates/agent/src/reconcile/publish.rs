@@ -52,7 +52,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Whether nothing failed or waits, of these keys and, if `needs_host`, of routes and tables.
     pub(super) fn has_all(&self, keys: &[VirtualServerKey], needs_host: bool) -> bool {
         let fails = |item| self.agenda.failure(&item).is_some();
-        let host_fails = fails(Item::Routes) || fails(Item::Tables) || self.tables_wait;
+        let host_fails = fails(Item::Routes) || fails(Item::Tables) || self.host_writes.tables_wait;
         let mut servers = keys.iter().map(|key| Item::Server(*key));
         let lacks_something = (needs_host && host_fails) || servers.any(fails);
         !lacks_something
@@ -90,9 +90,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.desired.size();
         let failing = |is_of_server| {
-            let since = self
-                .agenda
-                .failing_since(|item| item.is_of_server() == is_of_server);
+            let since = self.agenda.failing_since(|item| {
+                let counts = *item != Item::Routes || self.host_writes.own_routes_fail;
+                counts && item.is_of_server() == is_of_server
+            });
             since.map(|since| self.epoch + Duration::from_millis(since))
         };
         let pulse = Pulse {

@@ -67,6 +67,18 @@ impl Item {
     }
 }
 
+/// How the last writes of marks, tables and routes went.
+#[derive(Debug, Default)]
+pub(super) struct HostWrites {
+    /// Whether the last write of firewall marks failed.
+    pub(super) marks_failed: bool,
+    /// Whether a pass waits for the tables: they are being read or written.
+    pub(super) tables_wait: bool,
+    /// Whether the routes that fail make the node unhealthy: a family without an address of the node may, with IPv6
+    /// disabled for example, if the node has one of the other.
+    pub(super) own_routes_fail: bool,
+}
+
 /// The loop's state, in parts with their own methods.
 pub(crate) struct Reconciler<K, H> {
     pub(super) config: AgentConfig,
@@ -89,10 +101,7 @@ pub(crate) struct Reconciler<K, H> {
     /// Deadlines of real servers that have begun or ended since the last write.
     pub(super) unsaved_deadlines: Vec<Deadline>,
     pub(super) settings: AppliedSettings,
-    /// Whether the last write of firewall marks failed.
-    pub(super) marks_failed: bool,
-    /// Whether a pass waits for the tables: they are being read or written.
-    pub(super) tables_wait: bool,
+    pub(super) host_writes: HostWrites,
     pub(super) forgetting: Forgetting,
     pub(super) initial_read: InitialRead,
     pub(super) startup: Startup,
@@ -174,8 +183,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             trash: Trash::new(),
             unsaved_deadlines: Vec::new(),
             settings: AppliedSettings::default(),
-            marks_failed: false,
-            tables_wait: false,
+            host_writes: HostWrites::default(),
             forgetting: Forgetting::default(),
             initial_read: InitialRead::default(),
             startup: Startup::new(ours),

@@ -6,6 +6,8 @@ use std::time::Duration;
 use cluster::event::{Batch, Completeness, Event};
 use cluster::source::Watch;
 use dataplane::routes::address_monitor::AddressMonitor;
+use dataplane::routes::addresses::Interface;
+use dataplane::routes::{LocalRoute, RouteReport};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -74,6 +76,38 @@ async fn kp_hc_03_routes_or_tables_that_fail_for_a_minute_make_the_proxy_unhealt
         |world| world.routes_refused = false,
     );
     assert_eq!(routes.await, [FINE, BAD, FINE], "routes");
+}
+
+/// With IPv6 disabled the kernel refuses every route of IPv6, and IPv4 is served.
+#[tokio::test(start_paused = true)]
+async fn routes_of_a_family_without_an_address_of_the_node_leave_the_proxy_healthy() {
+    let mut agent = Loop::over(&Shared::default());
+    let own = Interface {
+        link: "eth0".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+        prefix: 24,
+        global: true,
+    };
+    agent.world().addresses = vec![own];
+    agent.start(web_and_other()).await;
+    assert!(agent.reconciler.placement.has_source());
+    let report = |source: Option<&str>| {
+        let route = LocalRoute {
+            to: "fd00:96::/108".parse().unwrap(),
+            source: source.map(|source| source.parse().unwrap()),
+        };
+        RouteReport {
+            failed: vec![(route, "IPv6 is disabled".to_owned())],
+            ..RouteReport::default()
+        }
+    };
+    for (source, fails) in [(None, false), (Some("fd00:1::1"), true), (None, false)] {
+        agent.reconciler.routes_set(&report(source));
+        agent.reconciler.publish();
+        let pulse = agent.handle.pulse();
+        assert_eq!(pulse.host_failing.is_some(), fails, "{source:?}");
+        assert_eq!(pulse.waiting, 1, "it is retried");
+    }
 }
 
 #[tokio::test(start_paused = true)]
