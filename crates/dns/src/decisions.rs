@@ -112,6 +112,23 @@ impl NodeDecisions {
         self.services.entry(name.clone()).or_default()
     }
 
+    fn endpoint_count(&self) -> usize {
+        let services = self.services.values();
+        services.map(ServiceDecisions::endpoint_count).sum()
+    }
+
+    /// Forgets the Services of a namespace and how many endpoints they had, which it returns.
+    fn forget_namespace(&mut self, namespace: &str) -> usize {
+        let services = &mut self.services;
+        let forgotten = services.extract_if(|name, _| &*name.namespace == namespace);
+        let mut endpoints = 0;
+        for (name, service) in forgotten {
+            endpoints += service.endpoint_count();
+            Arc::make_mut(&mut self.memory).store(&name, &Resolution::default());
+        }
+        endpoints
+    }
+
     /// Decides about a port; with `None` about the name.
     fn decide(
         &mut self,
@@ -189,11 +206,27 @@ impl Decisions {
         decision
     }
 
-    /// Forgets everything if there would be too many endpoints with this decision.
+    /// Forgets the largest namespaces until there is room for this decision, so that others keep theirs.
     fn make_room(&mut self, decision: &HeadlessDecision) {
-        if self.endpoints + decision.endpoint_count() > MOST_ENDPOINTS {
-            *self = Self::default();
+        while self.endpoints + decision.endpoint_count() > MOST_ENDPOINTS {
+            let Some(largest) = self.largest_namespace() else {
+                return;
+            };
+            for of_node in self.nodes.values_mut() {
+                let forgotten = of_node.forget_namespace(&largest);
+                self.endpoints = self.endpoints.saturating_sub(forgotten);
+            }
         }
+    }
+
+    /// The namespace with the most endpoints.
+    fn largest_namespace(&self) -> Option<Arc<str>> {
+        let mut namespaces = FxHashMap::<&Arc<str>, usize>::default();
+        for (name, service) in self.nodes.values().flat_map(|of_node| &of_node.services) {
+            *namespaces.entry(&name.namespace).or_default() += service.endpoint_count();
+        }
+        let largest = namespaces.into_iter().max_by_key(|(_, count)| *count);
+        largest.map(|(namespace, _)| Arc::clone(namespace))
     }
 
     fn count(&mut self, kept: &HeadlessDecision, replaced: Option<&HeadlessDecision>) {
@@ -214,9 +247,21 @@ impl Decisions {
 
     fn of_node(&mut self, node: &Arc<str>) -> &mut NodeDecisions {
         if self.nodes.len() >= MOST_NODES && !self.nodes.contains_key(node) {
-            *self = Self::default();
+            self.forget_smallest_node();
         }
         self.nodes.entry(Arc::clone(node)).or_default()
+    }
+
+    /// Forgets the Node with the fewest endpoints. Most clients are on the Node of the server, so it is rarely that one.
+    fn forget_smallest_node(&mut self) {
+        let nodes = self.nodes.iter();
+        let counts = nodes.map(|(node, of_node)| (of_node.endpoint_count(), node));
+        let Some((count, node)) = counts.min() else {
+            return;
+        };
+        let node = Arc::clone(node);
+        self.nodes.remove(&node);
+        self.endpoints = self.endpoints.saturating_sub(count);
     }
 
     /// Decides about a Service again when a client asks.
@@ -249,25 +294,29 @@ mod tests {
 
     use super::*;
 
-    /// A headless Service with two endpoints and the ports `p1`, `p2` and so on.
-    fn cart(ports: usize) -> Snapshot {
+    /// A headless Service with two endpoints and the ports `p1`, `p2` and so on, in each of two namespaces.
+    fn carts(ports: usize) -> Snapshot {
         let ports = (1..=ports).map(|number| format!("{{name: p{number}, port: {number}}}"));
         let ports = ports.collect::<Vec<_>>().join(", ");
-        let yaml = format!(
-            "
+        let cart = |namespace| {
+            format!(
+                "
+---
 apiVersion: v1
 kind: Service
-metadata: {{name: cart, namespace: shop}}
+metadata: {{name: cart, namespace: {namespace}}}
 spec: {{clusterIP: None}}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+metadata: {{name: cart-1, namespace: {namespace}, labels: {{kubernetes.io/service-name: cart}}}}
 addressType: IPv4
 ports: [{ports}]
 endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
 "
-        );
+            )
+        };
+        let yaml = ["shop", "other"].map(cart).concat();
         let options = Options {
             services: ServiceSelection::All,
             ..Options::default()
@@ -285,7 +334,7 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
 
     #[test]
     fn only_what_a_client_asks_for_is_decided() {
-        let snapshot = cart(3);
+        let snapshot = carts(3);
         let (name, node) = (ObjectName::new("shop", "cart"), Arc::from("n1"));
         let asked = AskedService {
             snapshot: &snapshot,
@@ -311,7 +360,7 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
 
     #[test]
     fn the_ports_of_a_service_with_decisions_are_bounded() {
-        let snapshot = cart(MOST_PORTS + 10);
+        let snapshot = carts(MOST_PORTS + 10);
         let (name, node) = (ObjectName::new("shop", "cart"), Arc::from("n1"));
         let asked = AskedService {
             snapshot: &snapshot,
@@ -329,25 +378,49 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
     }
 
     #[test]
-    fn the_endpoints_of_all_decisions_are_bounded() {
-        let snapshot = cart(2);
-        let (name, nodes) = (
-            ObjectName::new("shop", "cart"),
-            ["n1", "n2"].map(Arc::<str>::from),
-        );
-        let asked = nodes.each_ref().map(|node| AskedService {
+    fn without_room_the_largest_namespace_is_decided_again() {
+        let snapshot = carts(3);
+        let node = Arc::from("n1");
+        let names = ["shop", "other"].map(|namespace| ObjectName::new(namespace, "cart"));
+        let [large, small] = names.each_ref().map(|name| AskedService {
+            snapshot: &snapshot,
+            name,
+            node: &node,
+            now: 0,
+        });
+        let mut decisions = Decisions::default();
+        let of_small = decisions.of_name(small);
+        decisions.of_name(large);
+        decisions.of_port(large, &tcp("p1"));
+        decisions.endpoints = MOST_ENDPOINTS;
+        decisions.of_port(large, &tcp("p2"));
+        assert_eq!(decisions.endpoints, MOST_ENDPOINTS - 4 + 2);
+        let of_large = &decisions.nodes[&node].services[large.name];
+        assert!(of_large.name.is_none());
+        assert_eq!(of_large.ports.keys().collect::<Vec<_>>(), [&tcp("p2")]);
+        assert!(Arc::ptr_eq(&of_small, &decisions.of_name(small)));
+    }
+
+    #[test]
+    fn without_room_the_node_with_the_fewest_endpoints_is_decided_again() {
+        let snapshot = carts(1);
+        let name = ObjectName::new("shop", "cart");
+        let nodes = (0..=MOST_NODES).map(|number| Arc::<str>::from(format!("n{number}")));
+        let nodes = nodes.collect::<Vec<_>>();
+        let asked = |node| AskedService {
             snapshot: &snapshot,
             name: &name,
             node,
             now: 0,
-        });
+        };
         let mut decisions = Decisions::default();
-        decisions.of_name(asked[0]);
-        decisions.endpoints = MOST_ENDPOINTS - 2;
-        decisions.of_port(asked[0], &tcp("p1"));
-        assert_eq!(decisions.endpoints, MOST_ENDPOINTS);
-        decisions.of_port(asked[1], &tcp("p1"));
-        assert!(!decisions.nodes.contains_key(&nodes[0]));
-        assert_eq!(decisions.endpoints, 2);
+        let first = decisions.of_name(asked(&nodes[0]));
+        decisions.of_port(asked(&nodes[0]), &tcp("p1"));
+        for node in &nodes[1..] {
+            decisions.of_name(asked(node));
+        }
+        assert_eq!(decisions.nodes.len(), MOST_NODES);
+        assert_eq!(decisions.endpoints, 2 * MOST_NODES + 2);
+        assert!(Arc::ptr_eq(&first, &decisions.of_name(asked(&nodes[0]))));
     }
 }
