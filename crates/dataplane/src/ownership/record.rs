@@ -155,17 +155,22 @@ impl OwnershipRecord {
         self.write(&lines('-', keys.iter().copied()), held, crash_point)
     }
 
-    /// Appends the lines of a change, or replaces the file by one that claims exactly `all`.
+    /// Appends the lines of a change, or replaces the file by one that claims exactly `all`. A file that cannot be
+    /// replaced, in a folder that is read-only for example, grows.
     fn write(
         &mut self,
         change: &str,
         all: &mut dyn Iterator<Item = VirtualServerKey>,
         crash_point: &CrashPoint,
     ) -> io::Result<()> {
-        let written = match &mut self.journal {
-            Some(journal) if !journal.needs_rewrite() => journal.append(change, crash_point),
-            Some(_) | None => self.replace(all),
+        let needs_rewrite = self.journal.as_ref().is_some_and(Journal::needs_rewrite);
+        if needs_rewrite && self.replace(all).is_ok() {
+            return Ok(());
+        }
+        let Some(journal) = &mut self.journal else {
+            return self.replace(all);
         };
+        let written = journal.append(change, crash_point);
         if written.is_err() {
             self.journal = None;
         }
@@ -251,6 +256,36 @@ mod tests {
         drop(record);
         let (_, claims) = reopen(directory.path());
         assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_replaced_grows_and_loses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let crash_point = CrashPoint::new(None);
+        let (mut record, _) = reopen(directory.path());
+        let in_the_way = directory.path().join(FILE).with_extension("new");
+        fs::create_dir(&in_the_way).unwrap();
+        let web = keys(["-t 10.96.0.1:443"]);
+        while !record.journal.as_ref().unwrap().needs_rewrite() {
+            record.claim(&web, &mut empty(), &crash_point).unwrap();
+        }
+        let last = keys(["-t 10.96.0.2:443"]);
+        let mut held = web.into_iter();
+        record.claim(&last, &mut held, &crash_point).unwrap();
+        let claims = Claims::read(directory.path(), "boot-1").unwrap();
+        assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.2:443"]);
+
+        fs::remove_dir(&in_the_way).unwrap();
+        let mut held = web.into_iter().chain(last);
+        record
+            .release(&keys(["-f 7"]), &mut held, &crash_point)
+            .unwrap();
+        let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
+        assert_eq!(
+            text.lines().count(),
+            3,
+            "it is replaced as soon as it can be"
+        );
     }
 
     #[test]
