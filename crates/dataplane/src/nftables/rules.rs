@@ -11,13 +11,13 @@ use super::table::{Chain, Hook, Rule};
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after everything else: `NF_IP_PRI_SECURITY` is 50.
 const BEFORE_IPVS: i32 = 97;
 /// After IPVS, for packets that stay on the node, and in the forward hook, where IPVS has 100.
-const BEHIND_IPVS: i32 = 101;
+const AFTER_IPVS: i32 = 101;
 /// First in the output hook, before `NF_IP_PRI_RAW` = -300: only packets from IPVS have a connection there, since
 /// conntrack comes at -200.
 const OUTPUT_FIRST: i32 = -310;
 /// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
-const AFTER_IPVS: i32 = 150;
+const AFTER_NAT: i32 = 150;
 /// `NF_IP_PRI_FILTER`, for ARP.
 const FILTER: i32 = 0;
 /// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
@@ -42,7 +42,7 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
         save_mark(),
         reply_source(ip),
         unclaimed(echo, refuse),
-        base("input", ("input", AFTER_IPVS), claim(ip)),
+        base("input", ("input", AFTER_NAT), claim(ip)),
         nat("prerouting", BEFORE_NAT, vec![keep_target(ip)]),
         nat("output", BEFORE_NAT, vec![keep_target(ip)]),
         nat("postrouting", SOURCE_NAT, postrouting(ip, pods, masquerade)),
@@ -54,7 +54,7 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
         ),
         base(
             "after-ipvs-input",
-            ("input", BEHIND_IPVS),
+            ("input", AFTER_IPVS),
             replies(ip).into_iter().chain(unmark(ip, pods)).collect(),
         ),
         base(
@@ -64,7 +64,7 @@ pub(super) fn chains(family: TableFamily, lengths: &[u8], options: &RuleOptions)
         ),
         base(
             "after-ipvs-forward",
-            ("forward", BEHIND_IPVS),
+            ("forward", AFTER_IPVS),
             replies(ip).into(),
         ),
     ];
