@@ -6,7 +6,7 @@
 //! Traffic policy Local is not affected. A drain that ramps applies to a part of the traffic, see [`super::drains`].
 //!
 //! Example: zones a, b, c with zone a drained: a node there that prefers its zone uses b and c (L15). With all three
-//! drained, nothing changes (L16). Source: reference 8.5; zonal shift of cloud providers.
+//! drained, nothing changes (L16). The model is the zonal shift of cloud providers.
 
 use super::drains::{ActiveDrain, covers};
 use super::reason::Reason;

@@ -10,7 +10,6 @@
 //! 7. nothing: every ready endpoint gets the same share.
 //!
 //! Of several policies of one kind the one with the highest priority decides, then the oldest, then the first by name.
-//! Source: reference 8.4.
 
 pub(super) mod hints;
 

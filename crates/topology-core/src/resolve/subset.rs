@@ -7,7 +7,7 @@
 //! share exceeds the maximum weight. A single level is never thinned out.
 //!
 //! Example: 90 % over 1 and 10 % over 200 endpoints with a maximum weight of 256: `256 x 10/90 = 28.4`, so 28 stay and
-//! the weights are 252 and 1 (Q17s). Source: reference 8.6; subsetting in client-side load balancers.
+//! the weights are 252 and 1 (Q17s). The model is the subsetting of client-side load balancers.
 
 use super::reason::Reason;
 use super::record::Fact;

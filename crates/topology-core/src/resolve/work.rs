@@ -10,6 +10,7 @@ use super::port_view::PortView;
 use super::reason::Reason;
 use super::record::{Fact, StageRecord};
 use super::source::{Choice, DecidingRule};
+use super::time;
 use super::viewpoint::Viewpoint;
 use crate::memory::ServerMemory;
 use crate::model::{Node, PolicyName};
@@ -263,10 +264,7 @@ impl<'a> PortWork<'a> {
 
     /// Requests to resolve again at `moment`, unless an earlier time was requested.
     pub(super) fn ask_at(&mut self, moment: i64) {
-        self.resolve_again_at = Some(
-            self.resolve_again_at
-                .map_or(moment, |sooner| sooner.min(moment)),
-        );
+        self.resolve_again_at = time::sooner(self.resolve_again_at, moment);
     }
 
     /// Creates a single level with all traffic, and assigns candidates to it.

@@ -1,7 +1,7 @@
 //! Explains hints on endpoints that did not decide.
 //!
 //! As in kube-proxy 1.35, hints count only if every ready endpoint has them: those for Nodes if one names this Node,
-//! otherwise those for zones if one names this Node's zone. Source: reference 5.
+//! otherwise those for zones if one names this Node's zone (`pkg/proxy/topology.go`).
 
 use crate::hints::HintMode;
 use crate::model::{Endpoint, Hints};
