@@ -12,8 +12,7 @@ use kube_io::{Access, Connection};
 use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 
-use crate::kubectl::installed;
-use crate::server::{kubectl, kubectl_with, variable};
+use crate::kubectl::{installed, kubectl, kubectl_with, variable};
 
 const NAMESPACE: &str = "test-report";
 const NODE: &str = "test-report-n1";

@@ -11,9 +11,9 @@ mod alone {
     use cli::output::{print, save};
     use serde_json::{Value, json};
 
-    use crate::kubectl::is_oldest;
+    use crate::kubectl::{is_oldest, kubectl};
     use crate::random::{self, NAMESPACE};
-    use crate::server::{Server, kubectl, origin};
+    use crate::server::{Server, origin};
 
     /// The number of random clusters, about one per second. Each version of the server has other
     /// clusters. Most of the time is the server's wait for its cache.

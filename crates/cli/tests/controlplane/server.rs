@@ -1,6 +1,5 @@
 //! Empties, fills and reads the API server.
 
-use std::io::{Seek as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use kube_io::{Access, ApiError, Connection, Fault, Patch};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::kubectl::established;
+use crate::kubectl::{established, kubectl, variable};
 
 /// Every relevant collection, over all namespaces.
 const COLLECTIONS: [&str; 8] = [
@@ -23,44 +22,17 @@ const COLLECTIONS: [&str; 8] = [
     "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
 ];
 
-/// An environment variable that `cargo xtask controlplane test` sets.
-pub(crate) fn variable(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask controlplane test`"))
-}
-
 pub(crate) fn origin() -> Origin {
     Origin::Api(Access::kubeconfig(variable("KUBECONFIG").as_ref(), "test"))
-}
-
-pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
-    run(command.arg("kubectl").args(arguments))
-}
-
-/// Runs kubectl with `objects` on standard input.
-pub(crate) fn kubectl_with(objects: &str, arguments: &[&str]) -> Result<String, String> {
-    let mut input = tempfile::tempfile().unwrap();
-    input.write_all(objects.as_bytes()).unwrap();
-    input.rewind().unwrap();
-    let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
-    run(command.arg("kubectl").args(arguments).stdin(input))
 }
 
 /// Runs `cargo xtask controlplane`.
 pub(crate) fn xtask(arguments: &[&str]) {
     let mut command = Command::new(variable("CONTROLPLANE_XTASK"));
-    run(command.arg("controlplane").args(arguments)).unwrap();
-}
-
-fn run(command: &mut Command) -> Result<String, String> {
-    let done = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    if done.status.success() {
-        Ok(text(done.stdout))
-    } else {
-        Err(text(done.stderr))
-    }
+    let done = command.arg("controlplane").args(arguments).output();
+    let done = done.unwrap();
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{error}");
 }
 
 /// The API server, without controllers that would change the objects of tests.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::server::variable;
+use crate::kubectl::variable;
 
 /// The first table also waits for the boot and the start of kube-proxy.
 const PATIENCE: Duration = Duration::from_secs(1200);
