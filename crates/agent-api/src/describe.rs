@@ -145,7 +145,7 @@ fn level(level: &LevelDecision) -> LevelView {
         usable: level.usable,
         draining: level.draining,
         total: level.total,
-        wanted: level.desired.to_f64(),
+        desired: level.desired.to_f64(),
         share: level.share.to_f64(),
         programmed: level.achieved.to_f64(),
     }

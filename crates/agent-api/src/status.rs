@@ -109,10 +109,10 @@ pub struct CollectionView {
     pub heard_seconds: Option<u64>,
     /// The error, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// For the map that replaces the Nodes: why the agent reads the Nodes instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lack: Option<String>,
+    pub map_gap: Option<String>,
 }
 
 /// The state of the kernel.

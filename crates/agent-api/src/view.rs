@@ -107,7 +107,7 @@ pub struct LevelView {
     /// All endpoints in it.
     pub total: u32,
     /// Share of new connections in the policy, 0 to 1.
-    pub wanted: f64,
+    pub desired: f64,
     /// The share after empty levels have passed theirs on.
     pub share: f64,
     /// The share that the weights result in, 0 to 1.
@@ -365,10 +365,10 @@ pub struct StageView {
     pub name: String,
     /// Endpoints that could get traffic before it.
     #[serde(default)]
-    pub came_in: u32,
+    pub endpoints_before: u32,
     /// Endpoints that could get traffic after it.
     #[serde(default)]
-    pub went_out: u32,
+    pub endpoints_after: u32,
     /// The calculation, as text; empty if the stage had nothing to do.
     pub lines: Vec<String>,
 }

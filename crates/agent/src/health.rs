@@ -1,4 +1,4 @@
-//! `/healthz` and `/livez`, as in kube-proxy (KP-HC-01 to KP-HC-05).
+//! `/healthz`, `/livez` and `/readyz`, as in kube-proxy (KP-HC-01 to KP-HC-05).
 //!
 //! Load balancers and cloud controllers use `/healthz`: "may traffic for Services be sent through this node?". The
 //! kubelet uses `/livez`: "does the proxy work?". Both are derived from one [`HealthState`].
@@ -77,7 +77,7 @@ pub(crate) trait HealthSource: Send + Sync + 'static {
     fn health_state(&self) -> impl Future<Output = HealthState> + Send;
 }
 
-/// The two endpoints; `source` is called for each response.
+/// The endpoints; `source` is called for each response.
 pub(crate) fn router<S: HealthSource>(source: S, metrics: Metrics) -> Router {
     let source = Arc::new(source);
     let answer = move |probe| {
@@ -255,13 +255,13 @@ mod tests {
             objects: 3,
             synced_seconds: None,
             heard_seconds: Some(7200),
-            trouble: Some("Unreachable".to_owned()),
-            lack: None,
+            error: Some("Unreachable".to_owned()),
+            map_gap: None,
         });
         let (fine, body) = json(Probe::Healthz, &away, 300);
         let wanted = serde_json::json!([{
             "name": "services", "state": "stale", "objects": 3, "heardSeconds": 7200,
-            "trouble": "Unreachable",
+            "error": "Unreachable",
         }]);
         assert_eq!((fine, &body["inputs"]), (true, &wanted));
     }

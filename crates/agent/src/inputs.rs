@@ -19,8 +19,8 @@ fn collection(state: ResourceStatus, now: Timestamp) -> CollectionView {
         objects: state.objects as u64,
         synced_seconds: since(state.synced_since),
         heard_seconds: since(state.last_received),
-        trouble: state.error.map(|error| error.to_string()),
-        lack: state.map_gap.map(|gap| gap.to_string()),
+        error: state.error.map(|error| error.to_string()),
+        map_gap: state.map_gap.map(|gap| gap.to_string()),
     }
 }
 

@@ -14,7 +14,7 @@ pub enum Topic {
     /// Our routes.
     Routes,
     /// Our tables.
-    Guard,
+    Tables,
     Record,
     /// The deadlines of draining real servers.
     Deadlines,
@@ -53,7 +53,7 @@ impl Topic {
             Self::OwnClaim => "OwnClaim",
             Self::NodeClaim => "NodeClaim",
             Self::Routes => "Routes",
-            Self::Guard => "Guard",
+            Self::Tables => "Tables",
             Self::Record => "Record",
             Self::Deadlines => "Deadlines",
             Self::FirewallMarks => "FirewallMarks",

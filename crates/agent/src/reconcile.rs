@@ -27,7 +27,8 @@ mod disconnected;
 mod disconnected_endpoints;
 mod elements;
 mod firewall_marks;
-mod forgetting;
+mod first_pass;
+mod flow_deletions;
 mod host_plan;
 mod host_state;
 mod infrastructure;
@@ -38,8 +39,8 @@ mod other_proxy;
 mod pass;
 mod pending;
 mod periodic_check;
-mod plan_on;
 mod plan_queries;
+mod plan_steps;
 mod programmable;
 mod publish;
 mod queries;
@@ -49,7 +50,6 @@ mod retry;
 mod scheduler_retry;
 mod schedulers;
 mod sorted_list;
-mod start;
 mod startup;
 mod trash;
 mod warnings;
@@ -69,7 +69,7 @@ use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
 use crate::node_warning::Topic;
-use crate::state::Question;
+use crate::state::Query;
 
 pub(crate) use self::infrastructure_changes::InfrastructureChanges;
 pub(crate) use self::reconciler::{Parts, Reconciler};
@@ -78,7 +78,7 @@ pub(crate) use self::reconciler::{Parts, Reconciler};
 enum Trigger {
     /// The process must exit; the data plane stays.
     Stop,
-    Question(Question),
+    Query(Query),
     /// A change of the cluster.
     Input(Batch),
     /// Addresses of this node were added or removed.
@@ -100,7 +100,7 @@ enum Trigger {
     /// While the cluster's first list is loading, the kernel's table is read, slice by slice.
     ReadOn,
     /// The next slice of the table is compared for a query.
-    PlanOn,
+    ContinuePlan,
     /// After a change of the cluster, nothing else is due.
     NothingElse,
 }
@@ -122,7 +122,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         &mut self,
         mut source: Watch,
         mut address_monitor: AddressMonitor,
-        mut questions: mpsc::Receiver<Question>,
+        mut queries: mpsc::Receiver<Query>,
         stop: impl Future<Output = ()>,
     ) -> Ended {
         let mut stop = pin!(stop);
@@ -130,13 +130,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut loopback_failures = self.loopback_ports.failures();
         let mut infrastructure = self.infrastructure.clone();
         let mut connections = self.disconnected.connections().changes();
-        // Changes that arrive all the time must not delay the other triggers for ever.
+        // Changes that arrive all the time must not delay the other triggers forever.
         let mut others_first = false;
         loop {
             let trigger = tokio::select! {
                 biased;
                 () = &mut stop => Trigger::Stop,
-                Some(question) = questions.recv() => Trigger::Question(question),
+                Some(query) = queries.recv() => Trigger::Query(query),
                 batch = source.next(), if !others_first => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 removed = address_monitor.next(), if self.startup.is_done() => Trigger::Moved(removed),
                 () = infrastructure.changed(), if self.startup.is_done() => Trigger::Infrastructure,
@@ -146,8 +146,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Ok(()) = loopback_failures.changed() => Trigger::AgentPorts,
                 () = std::future::ready(()), if self.check.is_running() => Trigger::CheckOn,
                 () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
-                () = std::future::ready(()), if self.plan_queries.is_running() => Trigger::PlanOn,
                 () = tokio::time::sleep_until(self.check.next()), if self.startup.is_done() => Trigger::Check,
+                () = std::future::ready(()), if self.plan_queries.is_running() => Trigger::ContinuePlan,
                 () = yield_now(), if others_first => Trigger::NothingElse,
             };
             others_first = matches!(trigger, Trigger::Input(_));
@@ -157,7 +157,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                     tracing::info!("stopping; the data plane goes on serving");
                     return Ended::Stopped;
                 }
-                Trigger::Question(question) => self.answer(question).await,
+                Trigger::Query(query) => self.answer(query).await,
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
                 Trigger::Moved(removed) => self.addresses_moved(&removed).await,
                 Trigger::Infrastructure => self.infrastructure_changed().await,
@@ -173,10 +173,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,
-                Trigger::PlanOn => self.plan_on().await,
+                Trigger::ContinuePlan => self.continue_plan().await,
                 Trigger::NothingElse => continue,
             }
-            if self.forgetting.is_lost() {
+            if self.flow_deletions.is_lost() {
                 return Ended::ConntrackLost;
             }
             self.update_warnings();

@@ -55,7 +55,7 @@ pub(crate) async fn run(
     superseded: impl Future<Output = String>,
 ) -> Result<Option<String>, StartError> {
     let LoopEnds {
-        questions,
+        queries,
         pulse,
         health_ports,
         loopback_ports,
@@ -107,7 +107,7 @@ pub(crate) async fn run(
         }
     };
     let ended = Reconciler::new(config, parts)
-        .run(source, address_monitor, questions, stop)
+        .run(source, address_monitor, queries, stop)
         .await;
     Ok(lost(ended).map(str::to_owned).or(why))
 }

@@ -191,7 +191,7 @@ pub struct Overview {
 
 /// The queries that the loop answers.
 #[derive(Debug)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     /// One Service.
     Service(ObjectName, oneshot::Sender<Option<ServiceState>>),
     /// What the explanation of one Service needs.
@@ -220,7 +220,7 @@ pub struct Stopped;
 /// A handle to query the running loop; clones share it.
 #[derive(Debug, Clone)]
 pub struct AgentHandle {
-    questions: mpsc::Sender<Question>,
+    queries: mpsc::Sender<Query>,
     pulse: watch::Receiver<Pulse>,
 }
 
@@ -238,47 +238,46 @@ impl AgentHandle {
 
     /// One Service; `None` if the input does not have it.
     pub async fn service(&self, name: ObjectName) -> Result<Option<ServiceState>, Stopped> {
-        self.ask(|answer| Question::Service(name, answer)).await
+        self.ask(|answer| Query::Service(name, answer)).await
     }
 
     /// The input of an explanation; `None` if the input does not have the Service.
     pub async fn explain_input(&self, name: ObjectName) -> Result<Option<ExplainInput>, Stopped> {
-        self.ask(|answer| Question::ExplainInput(name, answer))
-            .await
+        self.ask(|answer| Query::ExplainInput(name, answer)).await
     }
 
     /// Why [`service`](Self::service) and [`explain_input`](Self::explain_input) return nothing for this name.
     pub async fn missing(&self, name: ObjectName) -> Result<String, Stopped> {
-        self.ask(|answer| Question::Missing(name, answer)).await
+        self.ask(|answer| Query::Missing(name, answer)).await
     }
 
     /// At most `limit` Services whose names come after `after`. Reading page by page keeps the loop free in between;
     /// Services that change meanwhile have the state before or after.
     pub async fn services(&self, after: Option<ObjectName>, limit: usize) -> Result<Page, Stopped> {
-        self.ask(|answer| Question::Services(after, limit, answer))
+        self.ask(|answer| Query::Services(after, limit, answer))
             .await
     }
 
     /// Everything besides the Services.
     pub async fn surroundings(&self) -> Result<Surroundings, Stopped> {
-        self.ask(Question::Surroundings).await
+        self.ask(Query::Surroundings).await
     }
 
     /// The writes of a full comparison with the kernel now: none, unless another program changed the kernel or steps
     /// have failed. The inner error is the kernel's, or says that the first pass is not done.
     pub async fn plan(&self) -> Result<Result<Vec<Step>, String>, Stopped> {
-        self.ask(Question::Plan).await
+        self.ask(Query::Plan).await
     }
 
     /// The state for metrics, with at most so many levels in `decided`.
     pub async fn overview(&self, most_levels: usize) -> Result<Overview, Stopped> {
-        self.ask(|answer| Question::Overview(most_levels, answer))
+        self.ask(|answer| Query::Overview(most_levels, answer))
             .await
     }
 
     /// The report of the decisions.
     pub(crate) async fn decision_summary(&self) -> Result<DecisionSummary, Stopped> {
-        self.ask(Question::DecisionSummary).await
+        self.ask(Query::DecisionSummary).await
     }
 
     /// Waits for the end of a turn that this handle has not seen.
@@ -288,16 +287,13 @@ impl AgentHandle {
 
     /// Waits until the loop is between two turns.
     pub async fn ping(&self) -> Result<(), Stopped> {
-        self.ask(Question::Ping).await
+        self.ask(Query::Ping).await
     }
 
-    async fn ask<T>(
-        &self,
-        question: impl FnOnce(oneshot::Sender<T>) -> Question,
-    ) -> Result<T, Stopped> {
+    async fn ask<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Result<T, Stopped> {
         let (sender, receiver) = oneshot::channel();
-        self.questions
-            .send(question(sender))
+        self.queries
+            .send(query(sender))
             .await
             .map_err(|_closed| Stopped)?;
         receiver.await.map_err(|_closed| Stopped)
@@ -307,7 +303,7 @@ impl AgentHandle {
 /// The loop's ends of an [`AgentHandle`].
 #[derive(Debug)]
 pub(crate) struct LoopEnds {
-    pub(crate) questions: mpsc::Receiver<Question>,
+    pub(crate) queries: mpsc::Receiver<Query>,
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) health_ports: HealthPorts,
     pub(crate) loopback_ports: LoopbackPorts,
@@ -316,15 +312,15 @@ pub(crate) struct LoopEnds {
 
 /// Creates a handle and the loop's ends of it, for [`crate::run::run`].
 pub(crate) fn channel() -> (AgentHandle, LoopEnds) {
-    let (ask, questions) = mpsc::channel(16);
+    let (ask, queries) = mpsc::channel(16);
     let (pulse, read) = watch::channel(Pulse::default());
     (
         AgentHandle {
-            questions: ask,
+            queries: ask,
             pulse: read,
         },
         LoopEnds {
-            questions,
+            queries,
             pulse,
             health_ports: HealthPorts::default(),
             loopback_ports: LoopbackPorts::default(),

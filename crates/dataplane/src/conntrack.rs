@@ -15,7 +15,7 @@ use std::thread;
 
 use netlink_pipeline::{Connection, NetlinkProtocol, Options};
 
-pub use batch::{DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
+pub use batch::{DeletedFlows, DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
 
 /// Parses arbitrary bytes as an entry.
 #[cfg(fuzzing)]

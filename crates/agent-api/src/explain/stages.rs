@@ -74,8 +74,8 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     StageView {
         stage: format!("S{}", record.number),
         name: record.name.to_owned(),
-        came_in: record.before,
-        went_out: record.after,
+        endpoints_before: record.before,
+        endpoints_after: record.after,
         lines,
     }
 }

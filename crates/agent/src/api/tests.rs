@@ -21,7 +21,7 @@ use super::*;
 use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
-    DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question,
+    DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Query,
     ServerState, Surroundings, channel,
 };
 
@@ -202,16 +202,16 @@ fn pulse() -> Pulse {
 async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
     let snapshot = &loaded.snapshot;
     ends.pulse.send_replace(pulse());
-    while let Some(question) = ends.questions.recv().await {
-        let sent = match question {
-            Question::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
-            Question::ExplainInput(name, to) => to.send(explain_input(&loaded, &name)).is_ok(),
-            Question::Missing(name, to) => {
+    while let Some(query) = ends.queries.recv().await {
+        let sent = match query {
+            Query::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
+            Query::ExplainInput(name, to) => to.send(explain_input(&loaded, &name)).is_ok(),
+            Query::Missing(name, to) => {
                 let mut warnings = loaded.warnings.iter();
                 let words = scope::missing(&name, &loaded.ignored, &mut warnings);
                 to.send(words).is_ok()
             }
-            Question::Services(after, limit, to) => {
+            Query::Services(after, limit, to) => {
                 let names = snapshot.services().map(|service| &service.name);
                 let mut rest = names.filter(|name| Some(*name) > after.as_ref()).peekable();
                 let page = rest
@@ -225,8 +225,8 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
                 })
                 .is_ok()
             }
-            Question::Surroundings(to) => to.send(surroundings()).is_ok(),
-            Question::Plan(to) => {
+            Query::Surroundings(to) => to.send(surroundings()).is_ok(),
+            Query::Plan(to) => {
                 let steps = state(snapshot, &ObjectName::new("shop", "web")).map(|state| {
                     let key = state.servers.first().unwrap().wanted.server.key;
                     vec![Step::AddServer {
@@ -237,7 +237,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
                 });
                 to.send(Ok(steps.unwrap_or_default())).is_ok()
             }
-            Question::Overview(..) | Question::DecisionSummary(_) | Question::Ping(_) => false,
+            Query::Overview(..) | Query::DecisionSummary(_) | Query::Ping(_) => false,
         };
         assert!(sent, "the client waits for the answer");
     }

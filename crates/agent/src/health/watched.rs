@@ -115,7 +115,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::state::{FamilyCounts, Question, channel};
+    use crate::state::{FamilyCounts, Query, channel};
 
     fn ago(seconds: u64) -> SystemTime {
         SystemTime::now() - Duration::from_secs(seconds)
@@ -191,8 +191,8 @@ mod tests {
 
         // The loop continues. It answers queries whose clients no longer wait.
         let answering = tokio::spawn(async move {
-            while let Some(question) = ends.questions.recv().await {
-                if let Question::Ping(reply) = question {
+            while let Some(query) = ends.queries.recv().await {
+                if let Query::Ping(reply) = query {
                     let _answered = reply.send(());
                 }
             }

@@ -184,7 +184,7 @@ fn shares(server: &ResolvedServer, family: &'static str) -> impl Iterator<Item =
         port: server.port_name.to_string(),
         family,
         tier: level.key.to_string(),
-        wanted: level.desired.to_f64(),
+        desired: level.desired.to_f64(),
         programmed: level.achieved.to_f64(),
     })
 }
@@ -238,7 +238,7 @@ mod tests {
         let [zone, any] = &*shares else {
             panic!("{shares:?}")
         };
-        assert_eq!((zone.wanted, any.wanted), (0.99, 0.01));
+        assert_eq!((zone.desired, any.desired), (0.99, 0.01));
         // The largest weight is 63: 63 of 68.
         assert!((zone.programmed - 0.926).abs() < 0.004, "{zone:?}");
         assert!(

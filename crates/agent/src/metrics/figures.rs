@@ -89,7 +89,7 @@ pub struct TierShare {
     pub family: &'static str,
     /// The level: `node`, `zone`, a label key, `any`.
     pub tier: String,
-    pub wanted: f64,
+    pub desired: f64,
     /// The share that the weights result in.
     pub programmed: f64,
 }

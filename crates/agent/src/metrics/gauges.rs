@@ -141,7 +141,7 @@ impl Gauges {
         );
         registry.register(
             "ipvs_topo_tier_share",
-            "Share of a level from 0 to 1, by kind: wanted or programmed; for Services with a policy and at most 100 ports; at most 2,000 levels, from each namespace in turn",
+            "Share of a level from 0 to 1, by kind: desired or programmed; for Services with a policy and at most 10 ports; at most 2,000 levels, from each namespace in turn",
             self.shares.clone(),
         );
         registry.register(
@@ -271,8 +271,8 @@ impl Gauges {
                 kind,
             };
             self.shares
-                .get_or_create(&labels("wanted"))
-                .set(share.wanted);
+                .get_or_create(&labels("desired"))
+                .set(share.desired);
             self.shares
                 .get_or_create(&labels("programmed"))
                 .set(share.programmed);

@@ -28,7 +28,7 @@ pub fn eventful() -> (Metrics, Figures) {
         port: "http".to_owned(),
         family: "IPv4",
         tier: "zone".to_owned(),
-        wanted: 0.15,
+        desired: 0.15,
         programmed: 0.152,
     };
     let figures = Figures {

@@ -94,12 +94,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         self.agenda.visit(&Item::TablesRead, None);
         let changes_wait = std::mem::take(&mut self.host_writes.tables_wait);
+        let waited = self.pending.take_behind_tables();
         match ended {
             Ok(()) if self.startup.is_done() => {}
             Ok(()) => return,
             Err(error) if self.startup.is_done() => return self.tables_failed(&error),
             // The first pass sets the tables; nothing is written before it.
-            Err(error) => return self.warnings.set(Topic::Guard, vec![error.to_string()]),
+            Err(error) => return self.warnings.set(Topic::Tables, vec![error.to_string()]),
         }
         self.read_routes().await;
         let work = Work {
@@ -109,7 +110,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if changes_wait {
             // The differences are at least in part our own changes, so nothing says that another program made some.
             let done = self.pass(work).await;
-            self.report(&done, None);
+            self.report(&done, waited.as_ref());
         } else {
             self.repair(work, "changed").await;
         }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
+use dataplane::conntrack::{DeletedFlows, Flow, FlowDeletion, FlowDeletionError};
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use tokio::time::{Instant, sleep};
@@ -17,7 +17,7 @@ use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 
 use super::apply::outcome_name;
-use super::forgetting::Forgetting;
+use super::flow_deletions::FlowDeletions;
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
@@ -36,18 +36,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let key = Item::Server(*step.key());
             self.agenda.put_off(&key, now, now + RETRY);
         }
-        self.forgetting.add(flows);
+        self.flow_deletions.add(flows);
     }
 
     /// Starts to delete what was noted. What a running batch keeps waiting follows it.
     pub(super) fn delete_flows(&mut self) {
-        if !self.forgetting.is_running() {
+        if !self.flow_deletions.is_running() {
             self.begin_flow_deletion();
         }
     }
 
     fn begin_flow_deletion(&mut self) {
-        let batch = self.forgetting.begin();
+        let batch = self.flow_deletions.begin();
         let due = (!batch.is_empty()).then(|| self.now() + POLL);
         if due.is_some() {
             self.host.begin_flow_deletion(batch);
@@ -62,50 +62,57 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return self.agenda.visit(&Item::Flows, Some(next));
         };
         if cleaned == Err(FlowDeletionError::ThreadLost) {
-            self.forgetting.lose();
+            self.flow_deletions.lose();
             return self.agenda.visit(&Item::Flows, None);
         }
-        let ended = self.forgetting.end();
+        let ended = self.flow_deletions.end();
         self.forgotten(&ended, cleaned);
         self.begin_flow_deletion();
     }
 
-    fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, cleaned: FlowDeletion) {
-        let words = cleaned.as_ref().err().map(|error| {
-            format!(
-                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; if the module \
-                 is missing, load it with `modprobe nf_conntrack_netlink`"
-            )
-        });
-        for cleaning in cleaned.unwrap_or_default() {
-            let deleted = u64::try_from(cleaning.deleted).unwrap_or(u64::MAX);
-            self.metrics
-                .conntrack_cleaned(cleaning.family, deleted, cleaning.took);
-        }
-        let outcome = match words {
-            None => StepOutcome::Done,
-            Some(_) => StepOutcome::Failed,
+    fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, deletion: FlowDeletion) {
+        let (deleted, of_all) = match deletion {
+            Ok(deleted) => (deleted, None),
+            Err(error) => (DeletedFlows::default(), Some(error.to_string())),
         };
+        for counts in deleted.counts {
+            let entries = u64::try_from(counts.deleted).unwrap_or(u64::MAX);
+            self.metrics
+                .conntrack_cleaned(counts.family, entries, counts.took);
+        }
+        let mut warning = None;
         let now = self.now();
-        for step in flows.values() {
+        for (flow, step) in flows {
+            let error = of_all.as_ref().or_else(|| deleted.refused.get(flow));
+            let outcome = match error {
+                None => StepOutcome::Done,
+                Some(_) => StepOutcome::Failed,
+            };
             self.metrics
                 .kernel_writes(step.as_str(), outcome_name(outcome), 1);
             self.mirror.commit(step, outcome);
-            match &words {
+            match error {
                 None => self.agenda.resume(&Item::Server(*step.key()), now),
-                Some(words) => self.record_failure(*step.key(), words.clone()),
+                Some(error) => {
+                    let words = format!(
+                        "connection tracking entries of UDP real servers that left cannot be deleted: {error}; if the \
+                         module is missing, load it with `modprobe nf_conntrack_netlink`"
+                    );
+                    self.record_failure(*step.key(), words.clone());
+                    warning = Some(words);
+                }
             }
         }
         self.warnings
-            .set(Topic::Conntrack, words.into_iter().collect());
+            .set(Topic::Conntrack, warning.into_iter().collect());
     }
 
     /// Waits until nothing is left to delete, but not long: after the stop these entries are not deleted.
     pub(super) async fn finish_forgetting(&mut self) {
         let began = Instant::now();
         let is_waited_for =
-            |forgetting: &Forgetting| forgetting.is_running() && !forgetting.is_lost();
-        while is_waited_for(&self.forgetting) && began.elapsed() < AT_STOP {
+            |deletions: &FlowDeletions| deletions.is_running() && !deletions.is_lost();
+        while is_waited_for(&self.flow_deletions) && began.elapsed() < AT_STOP {
             sleep(Duration::from_millis(POLL)).await;
             self.poll_flow_deletion();
         }

@@ -165,7 +165,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         match change {
             HostChange::Everything(plan) => {
                 let routes = self.host.set_routes(&plan.routes).await;
-                let routes = self.routes_ended(routes);
+                let routes = self.routes_ended(routes, RouteScope::All);
                 // Anything that is still missing was refused a moment ago.
                 if self.host.tables_lack(&plan.tables) {
                     return routes;
@@ -208,7 +208,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
             Ok(set) => {
                 self.agenda.succeeded(&Item::Tables);
-                self.warnings.set(Topic::Guard, Vec::new());
+                self.warnings.set(Topic::Tables, Vec::new());
                 usize::from(set == TablesChange::Written)
             }
             Err(error) => {
@@ -221,7 +221,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Warns, and schedules a retry.
     pub(super) fn tables_failed(&mut self, error: &NftError) {
         let (text, now) = (error.to_string(), self.now());
-        self.warnings.set(Topic::Guard, vec![text.clone()]);
+        self.warnings.set(Topic::Tables, vec![text.clone()]);
         self.agenda.failed(&Item::Tables, text, now);
     }
 
@@ -230,7 +230,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return 0;
         }
         let ended = self.host.change_routes(routes).await;
-        self.routes_ended(ended)
+        self.routes_ended(ended, RouteScope::Single)
     }
 
     /// Adds routes that another program had, if it has them no more.
@@ -242,22 +242,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         match self.host.add_taken_routes().await {
             Ok(report) if report.added.is_empty() && report.failed.is_empty() => {}
             ended => {
-                self.routes_ended(ended);
+                self.routes_ended(ended, RouteScope::Single);
             }
         }
     }
 
-    fn routes_ended(&mut self, ended: Result<RouteReport, RouteError>) -> usize {
+    fn routes_ended(&mut self, ended: Result<RouteReport, RouteError>, scope: RouteScope) -> usize {
         match ended {
-            Ok(report) => self.routes_set(&report),
+            Ok(report) => self.routes_set(&report, scope),
             Err(error) => {
-                self.host_writes.own_routes_fail = true;
-                self.routes_failed(vec![error.to_string()])
+                self.routes_failed(&Item::Routes, &[error.to_string()]);
+                self.warnings.set(Topic::Routes, vec![error.to_string()]);
+                0
             }
         }
     }
 
-    pub(super) fn routes_set(&mut self, report: &RouteReport) -> usize {
+    fn routes_set(&mut self, report: &RouteReport, scope: RouteScope) -> usize {
         let RouteReport {
             added,
             removed,
@@ -269,27 +270,43 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for route in removed {
             tracing::debug!("ip route del {route}");
         }
-        if failed.is_empty() {
-            self.agenda.succeeded(&Item::Routes);
-            self.warnings.set(Topic::Routes, Vec::new());
-        } else {
-            let words = |(route, error): &(LocalRoute, String)| {
-                format!("route {route} cannot be set: {error}; see that link lo is up")
-            };
-            let counts =
-                |route: &LocalRoute| route.source.is_some() || !self.placement.has_source();
-            self.host_writes.own_routes_fail = failed.iter().any(|(route, _)| counts(route));
-            self.routes_failed(failed.iter().map(words).collect());
+        let has_source = self.placement.has_source();
+        let is_sourceless =
+            |(route, _): &&(LocalRoute, String)| has_source && route.source.is_none();
+        let (sourceless, own): (Vec<_>, Vec<_>) = failed.iter().partition(is_sourceless);
+        let words = |(route, error): &(LocalRoute, String)| {
+            format!("route {route} cannot be set: {error}; see that link lo is up")
+        };
+        let mut all_lines = Vec::new();
+        for (item, failed) in [(Item::Routes, own), (Item::SourcelessRoutes, sourceless)] {
+            let lines: Vec<String> = failed.into_iter().map(words).collect();
+            if !lines.is_empty() {
+                self.routes_failed(&item, &lines);
+            } else if scope == RouteScope::All {
+                self.agenda.succeeded(&item);
+            }
+            all_lines.extend(lines);
+        }
+        if scope == RouteScope::All || !all_lines.is_empty() {
+            let unread = self.agenda.failure(&Item::RoutesRead);
+            all_lines.extend(unread.map(|failure| failure.error.clone()));
+            self.warnings.set(Topic::Routes, all_lines);
         }
         added.len() + removed.len()
     }
 
-    fn routes_failed(&mut self, lines: Vec<String>) -> usize {
+    fn routes_failed(&mut self, item: &Item, lines: &[String]) {
         let now = self.now();
-        self.agenda.failed(&Item::Routes, lines.join("; "), now);
-        self.warnings.set(Topic::Routes, lines);
-        0
+        self.agenda.failed(item, lines.join("; "), now);
     }
+}
+
+/// What a write of routes was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RouteScope {
+    All,
+    /// Some routes; it says nothing about the others.
+    Single,
 }
 
 /// Whether the element marks packets. It is added after the virtual server of the mark serves and removed before it

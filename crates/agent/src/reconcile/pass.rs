@@ -69,8 +69,18 @@ pub(super) struct Done {
     pub(super) computing: Duration,
     pub(super) v4: bool,
     pub(super) v6: bool,
-    /// Whether the kernel has everything that the pass was for.
-    pub(super) is_whole: bool,
+    pub(super) completion: Completion,
+}
+
+/// How much of what a pass was for the kernel has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Completion {
+    All,
+    /// All but the tables, which are being written.
+    AllButTables,
+    /// Something failed, or waits for more than the tables.
+    #[default]
+    Part,
 }
 
 impl Done {
@@ -141,7 +151,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             match item {
                 Item::Start => return self.start().await,
                 // Nothing is written before the first pass.
-                Item::Routes | Item::Tables => work.host |= self.startup.is_done(),
+                Item::Routes | Item::SourcelessRoutes | Item::Tables => {
+                    work.host |= self.startup.is_done();
+                }
+                Item::RoutesRead => {
+                    self.read_routes().await;
+                    work.host |= self.startup.is_done();
+                }
                 Item::TablesRead => self.end_observe().await,
                 Item::Flows => self.poll_flow_deletion(),
                 Item::Decision(key) => {
@@ -211,7 +227,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.publish_ports();
         self.counts
             .replace(&before, &KernelTotals::of(&self.mirror, &keys));
-        done.is_whole = self.has_all(&keys, needs_host);
+        done.completion = self.completion(&keys, needs_host);
         done
     }
 

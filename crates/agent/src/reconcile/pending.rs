@@ -16,12 +16,14 @@ pub(super) struct PendingInput {
     triggers: Vec<EndpointTrigger>,
     services: u64,
     slices: u64,
+    /// Changes of earlier passes that wait only for the tables.
+    behind_tables: Option<TakenChanges>,
     last_queued: Option<SystemTime>,
     last_pass: Option<SystemTime>,
 }
 
 /// The changes that a pass processes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TakenChanges {
     /// When the oldest arrived.
     pub(super) since: Option<Instant>,
@@ -36,6 +38,7 @@ impl PendingInput {
             triggers: Vec::new(),
             services: 0,
             slices: 0,
+            behind_tables: None,
             last_queued: None,
             last_pass: None,
         }
@@ -66,6 +69,22 @@ impl PendingInput {
             since: self.since.take(),
             triggers: std::mem::take(&mut self.triggers),
         }
+    }
+
+    /// Records that only the tables, which are being written, are missing for these changes.
+    pub(super) fn wait_for_tables(&mut self, taken: &TakenChanges) {
+        let Some(waiting) = &mut self.behind_tables else {
+            self.behind_tables = Some(taken.clone());
+            return;
+        };
+        let since = [waiting.since, taken.since].into_iter().flatten().min();
+        waiting.since = since;
+        waiting.triggers.extend(&taken.triggers);
+    }
+
+    /// The changes that waited for the tables.
+    pub(super) fn take_behind_tables(&mut self) -> Option<TakenChanges> {
+        self.behind_tables.take()
     }
 
     pub(super) fn pass_ended(&mut self) {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use topology_core::model::Family;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::pass::Done;
+use super::pass::{Completion, Done};
 use super::pending::TakenChanges;
 use super::reconciler::{Item, Reconciler};
 use crate::state::Pulse;
@@ -49,32 +49,30 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// Whether nothing failed or waits, of these keys and, if `needs_host`, of routes and tables.
-    pub(super) fn has_all(&self, keys: &[VirtualServerKey], needs_host: bool) -> bool {
+    /// How much the kernel has of these keys and, if `needs_host`, of routes and tables.
+    pub(super) fn completion(&self, keys: &[VirtualServerKey], needs_host: bool) -> Completion {
         let fails = |item| self.agenda.failure(&item).is_some();
-        let host_fails = fails(Item::Routes) || fails(Item::Tables) || self.host_writes.tables_wait;
         let mut servers = keys.iter().map(|key| Item::Server(*key));
-        let lacks_something = (needs_host && host_fails) || servers.any(fails);
-        !lacks_something
+        if servers.any(fails) || (needs_host && (fails(Item::Routes) || fails(Item::Tables))) {
+            Completion::Part
+        } else if needs_host && self.host_writes.tables_wait {
+            Completion::AllButTables
+        } else {
+            Completion::All
+        }
     }
 
     /// Records the metrics of a pass. Its changes are programmed only if it did everything (KP-MX-22).
     pub(super) fn measure(&mut self, done: &Done, taken: Option<&TakenChanges>) {
-        let taken = taken.filter(|_| done.is_whole);
-        let since = taken.and_then(|taken| taken.since);
         let families = [(done.v4, Family::V4), (done.v6, Family::V6)];
         for (_, family) in families.iter().filter(|(touched, _)| *touched) {
             self.metrics
                 .pass_ended(*family, done.computing + done.applied.took);
-            if let Some(since) = since {
-                self.metrics.change_programmed(since.elapsed());
-            }
         }
-        let now = Timestamp::now();
-        for trigger in taken.into_iter().flat_map(|taken| &taken.triggers) {
-            // A clock that is ahead of this one is no reason for a negative time.
-            let took = Duration::try_from(now.duration_since(trigger.at)).unwrap_or_default();
-            self.metrics.endpoints_programmed(trigger.family, took);
+        match (taken, done.completion) {
+            (Some(taken), Completion::All) => self.measure_changes(taken),
+            (Some(taken), Completion::AllButTables) => self.pending.wait_for_tables(taken),
+            (Some(_), Completion::Part) | (None, _) => {}
         }
         if done.applied.steps() > 0 {
             self.metrics.plan_applied(done.applied.took);
@@ -86,12 +84,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.pending.pass_ended();
     }
 
+    fn measure_changes(&self, programmed: &TakenChanges) {
+        if let Some(since) = programmed.since {
+            self.metrics.change_programmed(since.elapsed());
+        }
+        let now = Timestamp::now();
+        for trigger in &programmed.triggers {
+            // A clock that is ahead of this one is no reason for a negative time.
+            let took = Duration::try_from(now.duration_since(trigger.at)).unwrap_or_default();
+            self.metrics.endpoints_programmed(trigger.family, took);
+        }
+    }
+
     /// Publishes the pulse if it changed: a reader that queries on each change would otherwise wake itself.
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.desired.size();
         let failing = |is_of_server| {
             let since = self.agenda.failing_since(|item| {
-                let counts = *item != Item::Routes || self.host_writes.own_routes_fail;
+                let counts = !matches!(item, Item::SourcelessRoutes | Item::RoutesRead);
                 counts && item.is_of_server() == is_of_server
             });
             since.map(|since| self.epoch + Duration::from_millis(since))

@@ -1,5 +1,7 @@
 //! Answers queries, each consistently between two passes.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_api::explain::ExplainInput;
@@ -9,18 +11,30 @@ use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use topology_core::model::{ObjectName, Service};
-use topology_core::resolve::resolve;
+use topology_core::resolve::{Resolution, ResolvedServer, resolve};
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
-    DrainState, KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState,
+    DrainState, KernelServer, Overview, Page, ProgramStatus, Query, ServerState, ServiceState,
     Surroundings,
 };
 
 /// Services with more ports have no share series: one Service must not take the series of all others.
-const MOST_PORTS_OF_SHARES: usize = 100;
+const MOST_PORTS_OF_SHARES: usize = 10;
+
+/// The first virtual server of each port and family. Those of other frontends have the same series.
+fn one_of_each_port(resolution: Resolution) -> impl Iterator<Item = ResolvedServer> {
+    let mut known = BTreeSet::new();
+    let servers = resolution.servers.into_iter();
+    servers.filter(move |resolved| {
+        known.insert((
+            Arc::clone(&resolved.port_name),
+            resolved.server.key.family(),
+        ))
+    })
+}
 
 /// The first Service of each namespace, then the second of each, and so on.
 fn one_of_each_namespace<'s>(services: impl Iterator<Item = &'s Service>) -> Vec<&'s Service> {
@@ -36,29 +50,29 @@ fn one_of_each_namespace<'s>(services: impl Iterator<Item = &'s Service>) -> Vec
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sends the response; the client may have disconnected.
-    pub(super) async fn answer(&mut self, question: Question) {
+    pub(super) async fn answer(&mut self, query: Query) {
         self.me.now = Some(self.clock.now());
-        match question {
-            Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
-            Question::ExplainInput(name, reply) => drop(reply.send(self.explain_input(&name))),
-            Question::Missing(name, reply) => {
+        match query {
+            Query::Service(name, reply) => drop(reply.send(self.service(&name).await)),
+            Query::ExplainInput(name, reply) => drop(reply.send(self.explain_input(&name))),
+            Query::Missing(name, reply) => {
                 let (ignored, mut warnings) = (self.index.ignored(), self.index.warnings());
                 drop(reply.send(scope::missing(&name, ignored, &mut warnings)));
             }
-            Question::Services(after, limit, reply) => {
+            Query::Services(after, limit, reply) => {
                 drop(reply.send(self.page(after.as_ref(), limit).await));
             }
-            Question::Surroundings(reply) => {
+            Query::Surroundings(reply) => {
                 drop(reply.send(self.surroundings().await));
             }
-            Question::Plan(reply) => self.plan_queries.push(reply),
-            Question::Overview(most_levels, reply) => drop(reply.send(self.overview(most_levels))),
-            Question::DecisionSummary(reply) => {
+            Query::Plan(reply) => self.plan_queries.push(reply),
+            Query::Overview(most_levels, reply) => drop(reply.send(self.overview(most_levels))),
+            Query::DecisionSummary(reply) => {
                 let (snapshot, node) = (self.index.snapshot(), &self.me.node);
                 let account = self.aggregate.summarize(snapshot, self.clock.now(), node);
                 drop(reply.send(account));
             }
-            Question::Ping(reply) => drop(reply.send(())),
+            Query::Ping(reply) => drop(reply.send(())),
         }
     }
 
@@ -192,7 +206,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// The virtual servers of Services with a policy, until they have so many levels together.
+    /// Virtual servers of Services with a policy, one for each port and family, until they have so many levels together.
     fn overview(&self, most_levels: usize) -> Overview {
         let snapshot = self.index.snapshot();
         let decided = snapshot.services().filter(|service| {
@@ -204,7 +218,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut left = most_levels;
         let servers = one_of_each_namespace(decided)
             .into_iter()
-            .flat_map(|service| resolve(snapshot, &self.me, &service.name).servers);
+            .flat_map(|service| one_of_each_port(resolve(snapshot, &self.me, &service.name)));
         let servers = servers.map_while(|server| {
             left = left.checked_sub(server.decision.levels.len().max(1))?;
             Some(server)

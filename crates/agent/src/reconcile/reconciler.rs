@@ -21,7 +21,7 @@ use super::clock::Clock;
 use super::counts::KernelTotals;
 use super::desired::DesiredServices;
 use super::disconnected_endpoints::DisconnectedEndpoints;
-use super::forgetting::Forgetting;
+use super::flow_deletions::FlowDeletions;
 use super::host_plan::Placement;
 use super::infrastructure_changes::InfrastructureChanges;
 use super::initial_read::InitialRead;
@@ -46,7 +46,11 @@ use crate::state::Pulse;
 pub(super) enum Item {
     /// The first pass could not start.
     Start,
+    /// Our routes could not be read.
+    RoutesRead,
     Routes,
+    /// Routes of a family of which the node has no address: with IPv6 disabled for example the kernel refuses them.
+    SourcelessRoutes,
     Tables,
     /// Our tables are being read.
     TablesRead,
@@ -62,7 +66,13 @@ impl Item {
     pub(super) fn is_of_server(&self) -> bool {
         match self {
             Self::Server(_) | Self::Decision(_) => true,
-            Self::Start | Self::Routes | Self::Tables | Self::TablesRead | Self::Flows => false,
+            Self::Start
+            | Self::RoutesRead
+            | Self::Routes
+            | Self::SourcelessRoutes
+            | Self::Tables
+            | Self::TablesRead
+            | Self::Flows => false,
         }
     }
 }
@@ -74,9 +84,6 @@ pub(super) struct HostWrites {
     pub(super) marks_failed: bool,
     /// Whether a pass waits for the tables: they are being read or written.
     pub(super) tables_wait: bool,
-    /// Whether the routes that fail make the node unhealthy: a family without an address of the node may, with IPv6
-    /// disabled for example, if the node has one of the other.
-    pub(super) own_routes_fail: bool,
 }
 
 /// The loop's state, in parts with their own methods.
@@ -102,7 +109,7 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) unsaved_deadlines: Vec<Deadline>,
     pub(super) settings: AppliedSettings,
     pub(super) host_writes: HostWrites,
-    pub(super) forgetting: Forgetting,
+    pub(super) flow_deletions: FlowDeletions,
     pub(super) initial_read: InitialRead,
     pub(super) startup: Startup,
     pub(super) check: PeriodicCheck,
@@ -184,7 +191,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             unsaved_deadlines: Vec::new(),
             settings: AppliedSettings::default(),
             host_writes: HostWrites::default(),
-            forgetting: Forgetting::default(),
+            flow_deletions: FlowDeletions::default(),
             initial_read: InitialRead::default(),
             startup: Startup::new(ours),
             check: PeriodicCheck::new(),

@@ -20,7 +20,7 @@ mod leaving;
 mod loopback_ports;
 mod node_settings;
 mod pulse;
-mod questions;
+mod queries;
 mod real_cases;
 mod retries;
 mod schedulers;

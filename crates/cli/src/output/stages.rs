@@ -109,13 +109,13 @@ pub(super) fn stage_lines(stages: &[StageView], width: Option<usize>) -> String 
         "\n{}\n",
         paint("  STAGE          IN   OUT", CellStyle::Quiet)
     );
-    let (busy, idle): (Vec<_>, Vec<_>) = stages
-        .iter()
-        .partition(|stage| !stage.lines.is_empty() || stage.came_in != stage.went_out);
+    let (busy, idle): (Vec<_>, Vec<_>) = stages.iter().partition(|stage| {
+        !stage.lines.is_empty() || stage.endpoints_before != stage.endpoints_after
+    });
     for stage in busy {
         let mut head = format!(
             "  {:<4}{:<11}{:>4}{:>6}  ",
-            stage.stage, stage.name, stage.came_in, stage.went_out
+            stage.stage, stage.name, stage.endpoints_before, stage.endpoints_after
         );
         let columns = head.chars().count();
         if stage.lines.is_empty() {
@@ -158,7 +158,7 @@ pub(super) fn levels(levels: &[LevelView], width: Option<usize>) -> String {
         vec![
             level.level.as_str().into(),
             ready(level).into(),
-            short_percent(level.wanted).into(),
+            short_percent(level.desired).into(),
             short_percent(level.share).into(),
             short_percent(level.programmed).into(),
         ]

@@ -76,9 +76,9 @@ fn late(collections: &[CollectionView]) -> String {
     for one in collections {
         let CollectionView { name, state, .. } = one;
         let (words, look) = match (&**state, one.heard_seconds) {
-            _ if one.lack.is_some() => {
-                let lack = one.lack.as_deref().unwrap_or_default();
-                let words = format!("{name}: {lack}; reads the Nodes instead");
+            _ if one.map_gap.is_some() => {
+                let gap = one.map_gap.as_deref().unwrap_or_default();
+                let words = format!("{name}: {gap}; reads the Nodes instead");
                 (words, CellStyle::Warn)
             }
             ("stale", Some(seconds)) => {
@@ -197,8 +197,8 @@ mod tests {
             objects: 1,
             synced_seconds: None,
             heard_seconds,
-            trouble: None,
-            lack: None,
+            error: None,
+            map_gap: None,
         }
     }
 

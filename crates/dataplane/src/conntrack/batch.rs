@@ -1,5 +1,6 @@
 //! A batch of connection tracking entries to delete, and its result.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -38,8 +39,17 @@ pub struct DeletionCounts {
     pub took: Duration,
 }
 
-/// The result of a batch: one element for each family in it.
-pub type FlowDeletion = Result<Vec<DeletionCounts>, FlowDeletionError>;
+/// What the kernel did with a batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeletedFlows {
+    /// One element for each family in the batch.
+    pub counts: Vec<DeletionCounts>,
+    /// Flows of the batch with an entry that still exists, and the kernel's error.
+    pub refused: BTreeMap<Flow, String>,
+}
+
+/// The result of a batch.
+pub type FlowDeletion = Result<DeletedFlows, FlowDeletionError>;
 
 /// Why a batch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -56,6 +56,15 @@ pub(super) struct ConntrackEntry {
     name: Vec<u8>,
 }
 
+#[cfg(test)]
+impl ConntrackEntry {
+    /// An entry of this flow, without a key.
+    pub(super) fn of(flow: Flow) -> Self {
+        let name = Vec::new();
+        Self { flow, name }
+    }
+}
+
 /// Which UDP entries to list, by their original destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selection {

@@ -1,6 +1,6 @@
 //! The thread that processes batches: for each family one read of the table, then the deletions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use netlink_pipeline::{Batch, Connection, Message, Request, RequestError, Reques
 use rustix::io::Errno;
 use topology_core::model::Family;
 
-use super::batch::{DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
+use super::batch::{DeletedFlows, DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
 use super::wire::{self, Selection};
 
 /// Processes batches until the channels are closed.
@@ -24,36 +24,38 @@ pub(super) fn work(
     }
 }
 
-/// Deletes the entries of each family, of the next one also after a refusal.
+/// Deletes the entries of each family.
 fn clean(connection: &mut Connection, flows: &BTreeSet<Flow>) -> FlowDeletion {
-    let mut cleanings = Vec::new();
-    let mut refusals = Vec::new();
+    let mut deleted = DeletedFlows::default();
     for selection in selections(flows) {
         let began = Instant::now();
         let decode = |message: Message<'_>| {
-            Ok(wire::parse(message.payload).filter(|entry| is_in(flows, &entry.flow)))
+            let entry = wire::parse(message.payload);
+            Ok(entry.filter(|entry| requested(flows, &entry.flow).next().is_some()))
         };
         let request = Request::new(wire::GET, 0);
         let entries = connection
             .dump(request, &wire::list(&selection), decode)
             .map_err(failed)?;
         let results = delete(connection, &entries).map_err(failed)?;
-        refusals.extend(first_refusal(&results).map(failed));
-        cleanings.push(DeletionCounts {
+        deleted.refused.extend(refused(flows, &entries, &results));
+        deleted.counts.push(DeletionCounts {
             family: selection.family(),
             deleted: results.iter().filter(|result| result.is_ok()).count(),
             took: began.elapsed(),
         });
     }
-    refusals.into_iter().next().map_or(Ok(cleanings), Err)
+    Ok(deleted)
 }
 
 fn failed(error: impl std::fmt::Display) -> FlowDeletionError {
     FlowDeletionError::Kernel(error.to_string())
 }
 
-fn is_in(flows: &BTreeSet<Flow>, flow: &Flow) -> bool {
-    flows.contains(flow) || flows.contains(&Flow::of_server(flow.server))
+/// The flows of a batch that have the entry of this flow.
+fn requested(flows: &BTreeSet<Flow>, flow: &Flow) -> impl Iterator<Item = Flow> {
+    let either = [*flow, Flow::of_server(flow.server)].into_iter();
+    either.filter(move |flow| flows.contains(flow))
 }
 
 /// The requests for a batch: one for each family, as narrow as the flows permit.
@@ -90,13 +92,26 @@ fn delete(
     connection.execute(batch)
 }
 
-/// The first deletion that failed while the entry exists. `ENOENT` is not a failure: the entry expired meanwhile.
-fn first_refusal(results: &[RequestResult]) -> Option<&RequestError> {
+/// The flows of a batch with an entry that the kernel did not delete.
+fn refused(
+    flows: &BTreeSet<Flow>,
+    entries: &[wire::ConntrackEntry],
+    results: &[RequestResult],
+) -> BTreeMap<Flow, String> {
+    let results = entries.iter().zip(results);
+    let refusals = results.filter_map(|(entry, result)| Some((entry, refusal(result)?)));
+    let refused = refusals.flat_map(|(entry, error)| {
+        let error = error.to_string();
+        requested(flows, &entry.flow).map(move |flow| (flow, error.clone()))
+    });
+    refused.collect()
+}
+
+/// Why an entry still exists. `ENOENT` is not a failure: it expired meanwhile.
+fn refusal(result: &RequestResult) -> Option<&RequestError> {
     let is_gone = |error: &RequestError| matches!(error, RequestError::Refused(nack) if nack.errno == Errno::NOENT.raw_os_error());
-    let mut failures = results
-        .iter()
-        .filter_map(|result| result.as_ref().err().map(Box::as_ref));
-    failures.find(|error| !is_gone(error))
+    let error = result.as_ref().err()?;
+    Some(error.as_ref()).filter(|error| !is_gone(error))
 }
 
 #[cfg(test)]
@@ -126,12 +141,20 @@ mod tests {
     #[test]
     fn an_expired_entry_is_no_failure_and_any_other_refusal_is() {
         let [gone, busy] = [Errno::NOENT, Errno::BUSY].map(Errno::raw_os_error);
-        assert_eq!(first_refusal(&results(&[0, gone, 0])), None);
-        let refused = results(&[0, gone, busy, gone]);
-        let refusal = first_refusal(&refused).unwrap().to_string();
-        assert!(refusal.contains("resource busy"), "{refusal}");
-        let unknown = [Ok(()), Err(Box::new(RequestError::Unknown))];
-        assert_eq!(first_refusal(&unknown), Some(&RequestError::Unknown));
+        let flows: BTreeSet<Flow> = (1..=4).map(|port| flow("10.96.0.10", port)).collect();
+        let entries: Vec<_> = flows
+            .iter()
+            .copied()
+            .map(wire::ConntrackEntry::of)
+            .collect();
+        let failed = |results: &[RequestResult]| refused(&flows, &entries, results);
+        assert_eq!(failed(&results(&[0, gone, 0, 0])), BTreeMap::new());
+        let third = flow("10.96.0.10", 3);
+        let one = failed(&results(&[0, gone, busy, gone]));
+        assert_eq!(one.keys().collect::<Vec<_>>(), [&third]);
+        assert!(one[&third].contains("resource busy"), "{one:?}");
+        let unknown = Err(Box::new(RequestError::Unknown));
+        assert_eq!(refusal(&unknown), Some(&RequestError::Unknown));
     }
 
     fn flow(service: &str, port: u16) -> Flow {
@@ -165,11 +188,17 @@ mod tests {
         let dns = flow("10.96.0.10", 53);
         let all = BTreeSet::from([Flow::of_server(dns.server)]);
         assert_eq!(selections(&all), [Selection::Family(Family::V4)]);
-        assert!(is_in(&all, &dns) && is_in(&all, &flow("192.0.2.1", 53)));
-        assert!(!is_in(&all, &flow("10.96.0.10", 54)));
+        let requested =
+            |flows: &BTreeSet<Flow>, flow: &Flow| -> Vec<Flow> { requested(flows, flow).collect() };
+        let any = Flow::of_server(dns.server);
+        assert_eq!(requested(&all, &dns), [any]);
+        assert_eq!(requested(&all, &flow("192.0.2.1", 53)), [any]);
+        assert_eq!(requested(&all, &flow("10.96.0.10", 54)), []);
         let one = BTreeSet::from([dns]);
-        assert!(is_in(&one, &dns) && !is_in(&one, &flow("192.0.2.1", 53)));
-        let both = BTreeSet::from([dns, Flow::of_server(dns.server)]);
+        assert_eq!(requested(&one, &dns), [dns]);
+        assert_eq!(requested(&one, &flow("192.0.2.1", 53)), []);
+        let both = BTreeSet::from([dns, any]);
+        assert_eq!(requested(&both, &dns), [dns, any]);
         assert_eq!(selections(&both), [Selection::Family(Family::V4)]);
     }
 

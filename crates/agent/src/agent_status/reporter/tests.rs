@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::agent_status::compare::Difference;
 use crate::node_warning::{self, Topic};
-use crate::state::{Question, channel};
+use crate::state::{Query, channel};
 
 /// The requests that the server received, and its next answers.
 #[derive(Debug, Default)]
@@ -60,8 +60,8 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     let (handle, mut ends) = channel();
     ends.pulse.send_modify(|pulse| pulse.ready = true);
     tokio::spawn(async move {
-        while let Some(question) = ends.questions.recv().await {
-            if let Question::DecisionSummary(reply) = question {
+        while let Some(query) = ends.queries.recv().await {
+            if let Query::DecisionSummary(reply) = query {
                 drop(reply.send(DecisionSummary::default()));
             }
         }

@@ -300,6 +300,35 @@ async fn the_route_and_the_node_port_follow_the_addresses_of_the_node_object() {
     }
 }
 
+/// A route is gone together with its source address. Its loss is seen when our routes can be read again.
+#[tokio::test(start_paused = true)]
+async fn routes_that_could_not_be_read_are_read_and_restored_soon() {
+    let mut agent = Loop::over(&Shared::default());
+    let own = Interface {
+        link: "eth0".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+        prefix: 24,
+        global: true,
+    };
+    agent.world().addresses = vec![own];
+    agent.start(web()).await;
+    agent.world().routes_unreadable = true;
+    agent.world().routes.clear();
+    let lost = RemovedAddresses::Unknown;
+    agent.reconciler.addresses_moved(&lost).await;
+    let warns = |agent: &Loop| {
+        let warnings = agent.reconciler.warnings.all();
+        let mut topics = warnings.iter().map(|warning| warning.topic);
+        topics.any(|topic| topic == Topic::Routes)
+    };
+    assert!(warns(&agent));
+    assert_eq!(agent.world().routes.len(), 0);
+    agent.world().routes_unreadable = false;
+    agent.settle(1_000).await;
+    assert!(!warns(&agent));
+    assert_eq!(agent.world().routes.len(), 1);
+}
+
 /// kube-proxy's address on `kube-ipvs0` has the route of a Service address until the migration removes it.
 #[tokio::test(start_paused = true)]
 async fn a_route_that_another_program_had_is_added_before_the_next_check() {

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
+use dataplane::conntrack::{DeletedFlows, Flow, FlowDeletion, FlowDeletionError};
 use dataplane::host::{Host, HostObjects, NodeNeeds, Prepared};
 use dataplane::ipvs::{IpvsTimeouts, Kernel, KernelError, ListedServer, ServerReading, StepError};
 use dataplane::nftables::{DesiredTables, ElementDelta, NftError, SetElement, TablesChange};
 use dataplane::ownership::SettingChange;
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteDelta, RouteError, RouteReport};
+use rustix::io::Errno;
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
-use topology_core::model::IpNetwork;
+use topology_core::model::{Family, IpNetwork};
 use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::MarkedPort;
@@ -43,8 +44,9 @@ pub(super) struct World {
     pub(super) foreign_routes: BTreeSet<IpNetwork>,
     /// Desired routes that these keep away.
     pub(super) taken_routes: BTreeSet<LocalRoute>,
-    /// Whether the kernel refuses new routes.
-    pub(super) routes_refused: bool,
+    /// The kernel refuses new routes of these families.
+    pub(super) refused_routes: Vec<Family>,
+    pub(super) routes_unreadable: bool,
     /// The number of comparisons of all routes.
     pub(super) route_comparisons: usize,
     pub(super) tables: DesiredTables,
@@ -82,6 +84,8 @@ pub(super) struct World {
     pub(super) unlisted: Vec<String>,
     /// The error of each batch of connection tracking entries.
     pub(super) forget_fails: Option<FlowDeletionError>,
+    /// Real servers with connection tracking entries that the kernel refuses to delete.
+    pub(super) forget_refuses: BTreeSet<IpAddr>,
     /// Whether deleting connection tracking entries never ends.
     pub(super) forgetting_hangs: bool,
     /// The connection tracking entries that are being deleted.
@@ -176,7 +180,7 @@ impl World {
                 self.taken_routes.insert(*route);
                 continue;
             }
-            if self.routes_refused {
+            if self.refused_routes.contains(&Family::of_range(&route.to)) {
                 report.failed.push((*route, "refused".to_owned()));
                 continue;
             }
@@ -522,6 +526,9 @@ impl Host for Shared {
 
     async fn read_routes(&mut self) -> Result<(), RouteError> {
         let mut world = self.0.borrow_mut();
+        if world.routes_unreadable {
+            return Err(RouteError::NoLoopback(Errno::NOMEM));
+        }
         world.known_routes = world.routes.clone();
         world.taken_routes.clear();
         Ok(())
@@ -661,7 +668,12 @@ impl Host for Shared {
             let of = if any { " of any" } else { "" };
             format!("forget {}:{}{of}", flow.server.0, flow.server.1)
         }));
-        Some(Ok(Vec::new()))
+        let is_refused = |flow: &Flow| world.forget_refuses.contains(&flow.server.0);
+        let refused = flows.iter().copied().filter(is_refused);
+        Some(Ok(DeletedFlows {
+            refused: refused.map(|flow| (flow, "busy".to_owned())).collect(),
+            ..DeletedFlows::default()
+        }))
     }
 
     async fn prepare(&mut self, needs: NodeNeeds) -> Prepared {

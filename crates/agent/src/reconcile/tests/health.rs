@@ -7,13 +7,13 @@ use cluster::event::{Batch, Completeness, Event};
 use cluster::source::Watch;
 use dataplane::routes::address_monitor::AddressMonitor;
 use dataplane::routes::addresses::Interface;
-use dataplane::routes::{LocalRoute, RouteReport};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
+use topology_core::model::Family;
 
 use super::fake::{Fault, Shared, World};
-use super::script::Loop;
-use super::web_and_other;
+use super::script::{Loop, service};
+use super::{TCP, web_and_other};
 use crate::health::watched::Watched;
 use crate::health::{HealthSource as _, answer};
 use crate::metrics::Metrics;
@@ -26,7 +26,7 @@ async fn probed(break_it: impl FnOnce(&mut World), mend: impl FnOnce(&mut World)
     let Loop {
         mut reconciler,
         handle,
-        questions,
+        queries,
         ..
     } = Loop::over(&shared);
     let (said, batches) = mpsc::channel(1);
@@ -51,7 +51,7 @@ async fn probed(break_it: impl FnOnce(&mut World), mend: impl FnOnce(&mut World)
     };
     let address_monitor = AddressMonitor::open().unwrap();
     tokio::select! {
-        _ = reconciler.run(Watch::of(batches), address_monitor, questions, pending()) => panic!("the loop ended"),
+        _ = reconciler.run(Watch::of(batches), address_monitor, queries, pending()) => panic!("the loop ended"),
         seen = checks => seen,
     }
 }
@@ -72,15 +72,15 @@ async fn kp_hc_03_routes_or_tables_that_fail_for_a_minute_make_the_proxy_unhealt
     );
     assert_eq!(in_background.await, [FINE, BAD, FINE], "tables, later");
     let routes = probed(
-        |world| world.routes_refused = true,
-        |world| world.routes_refused = false,
+        |world| world.refused_routes = vec![Family::V4],
+        |world| world.refused_routes.clear(),
     );
     assert_eq!(routes.await, [FINE, BAD, FINE], "routes");
 }
 
-/// With IPv6 disabled the kernel refuses every route of IPv6, and IPv4 is served.
-#[tokio::test(start_paused = true)]
-async fn routes_of_a_family_without_an_address_of_the_node_leave_the_proxy_healthy() {
+/// The Services `web` and `other`, and one of IPv6, on a node with an address of IPv4 only. With IPv6 disabled the kernel
+/// refuses its routes.
+async fn without_ipv6() -> Loop {
     let mut agent = Loop::over(&Shared::default());
     let own = Interface {
         link: "eth0".to_owned(),
@@ -89,25 +89,46 @@ async fn routes_of_a_family_without_an_address_of_the_node_leave_the_proxy_healt
         global: true,
     };
     agent.world().addresses = vec![own];
-    agent.start(web_and_other()).await;
-    assert!(agent.reconciler.placement.has_source());
-    let report = |source: Option<&str>| {
-        let route = LocalRoute {
-            to: "fd00:96::/108".parse().unwrap(),
-            source: source.map(|source| source.parse().unwrap()),
-        };
-        RouteReport {
-            failed: vec![(route, "IPv6 is disabled".to_owned())],
-            ..RouteReport::default()
-        }
-    };
-    for (source, fails) in [(None, false), (Some("fd00:1::1"), true), (None, false)] {
-        agent.reconciler.routes_set(&report(source));
-        agent.reconciler.publish();
-        let pulse = agent.handle.pulse();
-        assert_eq!(pulse.host_failing.is_some(), fails, "{source:?}");
-        assert_eq!(pulse.waiting, 1, "it is retried");
-    }
+    agent.world().refused_routes = vec![Family::V6];
+    let mut objects = web_and_other();
+    objects.push(service("six", "fd00:96::9", TCP));
+    agent.start(objects).await;
+    assert_eq!(agent.handle.pulse().waiting, 1, "it is retried");
+    agent
+}
+
+#[tokio::test(start_paused = true)]
+async fn routes_of_a_family_without_an_address_of_the_node_leave_the_proxy_healthy() {
+    let mut agent = without_ipv6().await;
+    let failing_since = |agent: &Loop| agent.handle.pulse().host_failing;
+    assert_eq!(failing_since(&agent), None);
+    agent.settle(300_000).await;
+    assert_eq!(failing_since(&agent), None);
+
+    agent.world().refused_routes.push(Family::V4);
+    let published = service("far", "198.51.100.9", TCP);
+    agent.apply([published]).await;
+    assert_eq!(failing_since(&agent), Some(Instant::now()), "from now on");
+    agent.world().refused_routes.pop();
+    agent.settle(250).await;
+    assert_eq!(failing_since(&agent), None, "it has a pause of its own");
+    assert_eq!(agent.handle.pulse().waiting, 1);
+}
+
+/// D1: such a node has no other costs than any other.
+#[tokio::test(start_paused = true)]
+async fn routes_of_a_family_without_an_address_do_not_make_every_change_a_comparison_of_all() {
+    let mut agent = without_ipv6().await;
+    let compared = agent.world().route_comparisons;
+    agent.apply([service("far", "198.51.100.9", TCP)]).await;
+    agent.apply([service("more", "fd00:96::10", TCP)]).await;
+    assert_eq!(agent.world().route_comparisons, compared);
+    agent.world().refused_routes.clear();
+    agent.settle(60_000).await;
+    assert_eq!(agent.handle.pulse().waiting, 0);
+    let world = agent.world();
+    let mut routes = world.routes.iter();
+    assert!(routes.any(|route| Family::of_range(&route.to) == Family::V6));
 }
 
 #[tokio::test(start_paused = true)]

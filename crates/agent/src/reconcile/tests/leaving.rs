@@ -316,6 +316,32 @@ async fn t01_failed_flow_deletions_are_retried() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d13_a_refused_flow_deletion_leaves_those_of_other_services_done() {
+    let mut agent = serving_dns().await;
+    let other = service("other", "10.96.0.12", DNS);
+    agent
+        .apply([other, slice("other", DNS, &["10.244.2.7@n2"])])
+        .await;
+    agent.settle(1_000).await;
+    agent.world().forget_refuses = BTreeSet::from(["10.244.2.1".parse().unwrap()]);
+    let moved = [("dns", "10.244.2.2@n2"), ("other", "10.244.2.8@n2")];
+    agent
+        .apply(moved.map(|(service, endpoint)| slice(service, DNS, &[endpoint])))
+        .await;
+    agent.settle(5_000).await;
+    let deletions = |agent: &Loop, server: &str| {
+        let line = format!("forget {server}:53");
+        agent.journal().iter().filter(|one| **one == line).count()
+    };
+    assert_eq!(deletions(&agent, "10.244.2.7"), 1);
+    assert_eq!(agent.reconciler.agenda.failing(), 1);
+    agent.world().forget_refuses.clear();
+    agent.settle(120_000).await;
+    assert_eq!(deletions(&agent, "10.244.2.1"), 1);
+    assert_eq!(agent.reconciler.agenda.failing(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn pain_16_without_the_flow_thread_the_agent_exits_and_a_stop_does_not_wait() {
     let mut agent = serving_dns().await;
     agent.world().forget_fails = Some(FlowDeletionError::ThreadLost);
@@ -324,11 +350,11 @@ async fn pain_16_without_the_flow_thread_the_agent_exits_and_a_stop_does_not_wai
     let address_monitor = AddressMonitor::open().unwrap();
     let Loop {
         mut reconciler,
-        questions,
+        queries,
         ..
     } = agent;
     let source = Watch::of(batches);
-    let ended = reconciler.run(source, address_monitor, questions, pending());
+    let ended = reconciler.run(source, address_monitor, queries, pending());
     assert_eq!(ended.await, Ended::ConntrackLost);
     let before = Instant::now();
     reconciler.finish_forgetting().await;

@@ -37,7 +37,7 @@ pub(super) struct Loop {
     pub(super) shared: Shared,
     pub(super) handle: state::AgentHandle,
     /// The queries through the handle, for a loop that runs.
-    pub(super) questions: mpsc::Receiver<state::Question>,
+    pub(super) queries: mpsc::Receiver<state::Query>,
     pub(super) network: watch::Sender<NodeNetwork>,
     /// Where the watches are connected to.
     pub(super) peers: watch::Sender<Vec<SocketAddr>>,
@@ -106,7 +106,7 @@ impl Loop {
             reconciler: Reconciler::new(config, parts),
             shared,
             handle,
-            questions: ends.questions,
+            queries: ends.queries,
             network,
             peers,
             connections: ends.endpoint_connections,

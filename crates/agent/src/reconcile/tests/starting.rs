@@ -49,14 +49,14 @@ async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known()
 async fn pain_16_the_end_of_the_source_ends_the_loop() {
     let shared = Shared::default();
     let mut agent = Loop::over(&shared);
-    let (_asks, questions) = mpsc::channel(1);
+    let (_asks, queries) = mpsc::channel(1);
     let address_monitor = AddressMonitor::open().unwrap();
     let (said, batches) = mpsc::channel(1);
     drop(said);
     let lost = Watch::of(batches);
     let ended = agent
         .reconciler
-        .run(lost, address_monitor, questions, pending());
+        .run(lost, address_monitor, queries, pending());
     assert_eq!(ended.await, Ended::SourceLost);
 }
 
@@ -67,15 +67,15 @@ async fn d8_unreadable_tables_cause_no_write_before_the_first_list_is_complete()
     agent.read_kernel().await;
     agent.settle(300_000).await;
     assert_eq!(agent.journal(), [""; 0]);
-    assert!(says(&agent, Topic::Guard));
+    assert!(says(&agent, Topic::Tables));
     agent.start(web()).await;
     assert_eq!(agent.journal(), [""; 0], "it is as it should be");
-    assert!(!says(&agent, Topic::Guard));
+    assert!(!says(&agent, Topic::Tables));
     agent.check().await;
-    assert!(says(&agent, Topic::Guard));
+    assert!(says(&agent, Topic::Tables));
     agent.world().tables_unreadable = false;
     agent.settle(120_000).await;
-    assert!(!says(&agent, Topic::Guard));
+    assert!(!says(&agent, Topic::Tables));
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +96,7 @@ async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_on_a_po
     let Loop {
         mut reconciler,
         handle,
-        questions,
+        queries,
         ..
     } = Loop::over(&shared);
     let (said, batches) = mpsc::channel(1);
@@ -124,7 +124,7 @@ async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_on_a_po
     let address_monitor = AddressMonitor::open().unwrap();
     let stop = pending();
     tokio::select! {
-        _ = reconciler.run(Watch::of(batches), address_monitor, questions, stop) => panic!("the loop ended"),
+        _ = reconciler.run(Watch::of(batches), address_monitor, queries, stop) => panic!("the loop ended"),
         () = checks => {}
     }
 }

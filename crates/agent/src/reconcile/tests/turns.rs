@@ -39,11 +39,11 @@ async fn d13_changes_that_arrive_all_the_time_delay_no_check_and_no_retry_for_ev
     drop(said);
     let Loop {
         mut reconciler,
-        questions,
+        queries,
         ..
     } = agent;
     let address_monitor = AddressMonitor::open().unwrap();
-    let ended = reconciler.run(Watch::of(batches), address_monitor, questions, pending());
+    let ended = reconciler.run(Watch::of(batches), address_monitor, queries, pending());
     assert_eq!(ended.await, Ended::SourceLost);
     let servers = &shared.0.borrow().servers;
     assert!(servers.contains_key(&key("10.96.0.12")), "the retry");

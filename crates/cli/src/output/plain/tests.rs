@@ -35,7 +35,7 @@ fn server() -> Value {
     json!({"service": "x", "portName": "x", "kind": "x", "protocol": "x", "address": "10.96.0.1", "port": 80,
         "scheduler": "x", "persistenceSeconds": 0,
         "policy": {"source": "x", "mode": "x", "words": "x", "levels": [
-            {"level": "x", "usable": 1, "total": 1, "wanted": 1.0, "share": 1.0, "programmed": 1.0}]},
+            {"level": "x", "usable": 1, "total": 1, "desired": 1.0, "share": 1.0, "programmed": 1.0}]},
         "notes": [{"code": "x", "stage": "x", "words": "x"}], "refusal": "x", "refusalCode": "x",
         "realServers": [place], "excluded": [place],
         "kernel": {"state": "x", "error": "x", "attempts": 1}})
@@ -45,7 +45,7 @@ fn explained() -> ExplainView {
     let mut view = server();
     let more = json!({"decidedBy": {"source": "x", "policy": "x", "words": "x"},
         "lost": [{"source": "x", "policy": "x", "words": "x", "why": "x", "code": "x"}],
-        "stages": [{"stage": "S0", "name": "usable", "cameIn": 1, "wentOut": 0, "lines": ["x"]}],
+        "stages": [{"stage": "S0", "name": "usable", "endpointsBefore": 1, "endpointsAfter": 0, "lines": ["x"]}],
         "schedulerNote": "x",
         "node": {"name": "x", "known": true, "labels": {"example.com/rack": "x"}, "missing": ["x"]},
         "whatIf": [{"change": "x", "effect": "x"}], "warnings": [warning()]});
@@ -58,7 +58,7 @@ fn status() -> StatusView {
     let view = json!({"node": "x", "agent": {"version": "x", "pid": 1, "uptimeSeconds": 1},
         "input": {"source": "x", "ready": true, "services": 1, "endpoints": 1, "skipped": {"x": 1},
             "lastChangeSeconds": 1, "collections": [
-                {"name": "x", "state": "listing", "objects": 1, "lack": "x"}]},
+                {"name": "x", "state": "listing", "objects": 1, "mapGap": "x"}]},
         "kernel": {"inSync": true, "virtualServers": 1, "realServers": 1, "draining": 0, "waiting": 0,
             "lastPassSeconds": 1, "oldestPendingSeconds": null, "routes": ["x"]},
         "foreign": [{"kind": "x", "what": "x"}], "warnings": [warning()],

@@ -8,7 +8,7 @@ use cluster::object::{Kind, Object, ObjectKey};
 use cluster::warning::{Code, Subject, Warning};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use topology_core::model::{Drain, ObjectName};
+use topology_core::model::{Drain, Frontend, ObjectName};
 use topology_core::policy::LevelKey;
 
 use super::fake::Shared;
@@ -16,12 +16,12 @@ use super::script::{Loop, node, service};
 use super::{TCP, web};
 use crate::node_warning::Topic;
 use crate::reconcile::pass::SLICE;
-use crate::state::Question;
+use crate::state::Query;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn questions_are_answered_page_by_page() {
+async fn queries_are_answered_page_by_page() {
     let mut agent = Loop::over(&Shared::default());
     let names = ["a", "b", "c", "d", "e"];
     agent
@@ -90,10 +90,7 @@ async fn the_report_follows_the_decisions() {
     agent.start(objects).await;
     let drained = async |agent: &mut Loop| {
         let (reply, answer) = oneshot::channel();
-        agent
-            .reconciler
-            .answer(Question::DecisionSummary(reply))
-            .await;
+        agent.reconciler.answer(Query::DecisionSummary(reply)).await;
         let drains = answer.await.unwrap().drains;
         drains
             .iter()
@@ -115,10 +112,7 @@ async fn a_query_wakes_no_reader_with_or_without_failures() {
         assert!(woken.is_ok(), "the start");
         assert_eq!(agent.handle.pulse().oldest_pending().is_some(), fails);
         let (reply, _answer) = oneshot::channel();
-        agent
-            .reconciler
-            .answer(Question::DecisionSummary(reply))
-            .await;
+        agent.reconciler.answer(Query::DecisionSummary(reply)).await;
         agent.reconciler.publish();
         assert!(timeout(SECOND, agent.handle.changed()).await.is_err());
     }
@@ -127,9 +121,9 @@ async fn a_query_wakes_no_reader_with_or_without_failures() {
 /// The output of `diff`, or why there is none.
 async fn planned(agent: &mut Loop) -> Result<Vec<String>, String> {
     let (reply, answer) = oneshot::channel();
-    agent.reconciler.answer(Question::Plan(reply)).await;
+    agent.reconciler.answer(Query::Plan(reply)).await;
     while agent.reconciler.plan_queries.is_running() {
-        agent.reconciler.plan_on().await;
+        agent.reconciler.continue_plan().await;
     }
     let steps = answer.await.unwrap()?;
     Ok(steps.iter().map(ToString::to_string).collect())
@@ -145,9 +139,9 @@ async fn d13_a_change_does_not_wait_for_a_plan_and_is_no_difference() {
     agent.start((1..=count).map(one).collect()).await;
 
     let (reply, answer) = oneshot::channel();
-    agent.reconciler.answer(Question::Plan(reply)).await;
+    agent.reconciler.answer(Query::Plan(reply)).await;
     for _ in 0..2 {
-        agent.reconciler.plan_on().await;
+        agent.reconciler.continue_plan().await;
     }
     agent
         .reconciler
@@ -155,12 +149,12 @@ async fn d13_a_change_does_not_wait_for_a_plan_and_is_no_difference() {
     agent.reconciler.pass_dirty().await;
     assert!(agent.reconciler.plan_queries.is_running());
     while agent.reconciler.plan_queries.is_running() {
-        agent.reconciler.plan_on().await;
+        agent.reconciler.continue_plan().await;
     }
     assert_eq!(answer.await.unwrap(), Ok(Vec::new()));
 
     let (reply, gone) = oneshot::channel();
-    agent.reconciler.answer(Question::Plan(reply)).await;
+    agent.reconciler.answer(Query::Plan(reply)).await;
     drop(gone);
     assert_eq!(planned(&mut agent).await, Ok(Vec::new()));
 }
@@ -207,13 +201,22 @@ async fn pain_40_share_series_are_limited_and_each_namespace_has_its_turn() {
         service.named_policy = Some("near".into());
         Object::Service(service)
     };
-    let mut objects = vec![named("a", "wide", 1, &["80/TCP"; 101])];
+    let Object::Service(mut published) = named("a", "s01", 13, TCP) else {
+        panic!()
+    };
+    // Its virtual servers have the same series.
+    let outside = (1..100).map(|number| Frontend::load_balancer([192, 0, 2, number].into()));
+    published.frontends.extend(outside);
+    let mut objects = vec![
+        named("a", "wide", 1, &["80/TCP"; 11]),
+        Object::Service(published),
+    ];
     objects.extend((2..12).map(|ip| named("a", &format!("s{ip:02}"), ip, TCP)));
     objects.push(named("b", "web", 12, TCP));
     agent.start(objects).await;
     let shown = agent.reconciler.overview_of();
     assert_eq!(shown.len(), 9);
-    assert_eq!(shown[..3], ["a/s02", "b/web", "a/s03"]);
+    assert_eq!(shown[..3], ["a/s01", "b/web", "a/s02"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,14 +7,14 @@ use topology_core::plan::Step;
 
 /// The running batch and the queue behind it, each flow with its step.
 #[derive(Debug, Default)]
-pub(super) struct Forgetting {
+pub(super) struct FlowDeletions {
     running: BTreeMap<Flow, Step>,
     waiting: BTreeMap<Flow, Step>,
     /// Whether the deleting thread has exited.
     is_lost: bool,
 }
 
-impl Forgetting {
+impl FlowDeletions {
     /// Adds flows. A flow of the running batch is queued again: its real server may have been added and deleted
     /// meanwhile.
     pub(super) fn add(&mut self, flows: BTreeMap<Flow, Step>) {

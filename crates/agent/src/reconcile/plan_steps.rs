@@ -23,14 +23,14 @@ const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` shows why"
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Continues with the next slice. The mirror of the loop does not change, so the next comparison still finds and
     /// repairs the differences.
-    pub(super) async fn plan_on(&mut self) {
+    pub(super) async fn continue_plan(&mut self) {
         let Some(mut query) = self.plan_queries.running.take() else {
             return self.begin_plan().await;
         };
         if query.reply.is_closed() {
             return;
         }
-        match self.continue_plan(&mut query).await {
+        match self.add_steps(&mut query).await {
             Ok(false) => self.plan_queries.running = Some(query),
             Ok(true) => drop(query.reply.send(Ok(query.steps))),
             Err(error) => drop(query.reply.send(Err(error))),
@@ -77,7 +77,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Returns whether the plan is complete.
-    async fn continue_plan(&mut self, query: &mut PlanQuery) -> Result<bool, String> {
+    async fn add_steps(&mut self, query: &mut PlanQuery) -> Result<bool, String> {
         let unread: Vec<ListedServer> = query.unread.by_ref().take(SLICE).collect();
         if !unread.is_empty() {
             for listed in unread {

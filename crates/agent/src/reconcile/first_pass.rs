@@ -60,10 +60,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// Reads our routes.
+    /// Reads our routes. After an error those of the last read count until the retry.
     pub(super) async fn read_routes(&mut self) {
-        if let Err(error) = self.host.read_routes().await {
-            self.warnings.set(Topic::Routes, vec![error.to_string()]);
+        match self.host.read_routes().await {
+            Ok(()) => drop(self.agenda.succeeded(&Item::RoutesRead)),
+            Err(error) => {
+                let (text, now) = (error.to_string(), self.now());
+                self.warnings.set(Topic::Routes, vec![text.clone()]);
+                self.agenda.failed(&Item::RoutesRead, text, now);
+            }
         }
     }
 
