@@ -314,7 +314,7 @@ fn rustdoc() -> Command {
     command
 }
 
-/// Clusters for each of the oracle's tests; together they take about a minute.
+/// Clusters for each of the oracle's tests.
 const ORACLE_CASES: &str = "20000";
 
 /// Runs the oracle on other clusters every day.
