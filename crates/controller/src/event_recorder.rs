@@ -166,13 +166,15 @@ impl EventRecorder {
         self.pending.add(key, occurrence)
     }
 
-    /// Returns the Events that are due. Each stays pending until [`EventRecorder::record_result`].
+    /// Returns the Events that are due. Each stays pending until [`EventRecorder::record_result`], and only those with
+    /// a result have had a turn and count for the limit.
     pub fn pending(&mut self, now: i64) -> Vec<Pending> {
         self.recorded
             .retain(|_, recorded| now - recorded.at < SERIES_MILLIS);
         let (credit, counted_at) = self.credit;
         let earned = (now - counted_at).clamp(0, 60_000) * PER_MINUTE / 60;
         let credit = (credit + earned).min(PER_MINUTE * 1000);
+        self.credit = (credit, now);
         let limit = usize::try_from(credit / 1000).unwrap_or_default();
         let recorded = &self.recorded;
         let keys = self.pending.in_turns(limit, |key| {
@@ -183,15 +185,14 @@ impl EventRecorder {
             let occurrence = self.pending.get(key)?;
             Some(self.event(key, occurrence, now))
         });
-        let allowed: Vec<Pending> = due.collect();
-        let spent = i64::try_from(allowed.len()).unwrap_or_default() * 1000;
-        self.credit = (credit - spent, now);
-        allowed
+        due.collect()
     }
 
     /// Records the result of a write. After [`WriteResult::Refused`] the next occurrence creates an Event, because the
     /// Event may not exist: its creation was refused, or it was deleted.
     pub fn record_result(&mut self, now: i64, event: &Pending, result: WriteResult) {
+        self.credit.0 -= 1000;
+        self.pending.had_turn(&event.key);
         if result == WriteResult::Failed {
             return;
         }

@@ -3,6 +3,8 @@
 mod conflict_log;
 mod follow;
 mod names;
+#[cfg(test)]
+mod tests;
 mod write;
 mod write_event;
 
@@ -280,7 +282,6 @@ impl Loop {
             }
             self.record_hint_events(now);
         }
-        self.write_events().await;
         if self.dirty || self.state.waits(Timestamp::now().as_millisecond()) {
             self.write().await;
         }
@@ -288,6 +289,7 @@ impl Loop {
             self.write_pods().await;
             self.log_conflicts();
         }
+        self.write_events().await;
     }
 
     /// Records Events about hints.
@@ -309,16 +311,18 @@ impl Loop {
             .add(event.key, since, event.note, event.uid);
     }
 
-    /// Writes the Events that are due.
+    /// Writes the Events that are due until one fails, and starts none after one tick: the API server may answer
+    /// everything but requests for Events.
     async fn write_events(&mut self) {
+        let began = Instant::now();
         for event in self
             .event_recorder
             .pending(Timestamp::now().as_millisecond())
         {
-            if !self.leads() {
+            if !self.leads() || began.elapsed() >= TICK {
                 return;
             }
-            let written = write_event(&self.connection, &event).await;
+            let written = write_event(&self.connection, &event, TICK).await;
             self.metrics.count_write("Event", written.is_ok());
             let result = match &written {
                 Ok(()) => WriteResult::Written,
@@ -330,6 +334,9 @@ impl Loop {
             match written {
                 Ok(()) => self.event_log.succeeded(),
                 Err(error) => self.event_log.failed(&error),
+            }
+            if result == WriteResult::Failed {
+                return;
             }
         }
     }

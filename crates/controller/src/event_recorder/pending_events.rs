@@ -73,8 +73,8 @@ impl PendingEvents {
     }
 
     /// The keys of at most `most` occurrences that are due: one of each namespace, then the second of each, and so on.
-    /// The next call begins with the next namespace.
-    pub(super) fn in_turns(&mut self, most: usize, is_due: impl Fn(&Key) -> bool) -> Vec<Key> {
+    /// It begins with the namespace after that of [`PendingEvents::had_turn`].
+    pub(super) fn in_turns(&self, most: usize, is_due: impl Fn(&Key) -> bool) -> Vec<Key> {
         let last = &*self.last;
         let after = (Excluded(last), Unbounded);
         let until = (Unbounded, Included(last));
@@ -93,10 +93,12 @@ impl PendingEvents {
                 queues.push_back(queue);
             }
         }
-        if let Some((object, _)) = taken.last() {
-            self.last = Arc::clone(&object.namespace);
-        }
         taken
+    }
+
+    /// Records that the namespace had its turn.
+    pub(super) fn had_turn(&mut self, key: &Key) {
+        self.last = Arc::clone(&key.0.namespace);
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Occurrence> {

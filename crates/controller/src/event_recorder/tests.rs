@@ -352,6 +352,18 @@ fn events_per_minute_are_limited_and_failed_writes_are_retried() {
     assert_eq!(minute, most);
 }
 
+#[test]
+fn only_events_with_a_result_have_had_their_turn_and_count_for_the_limit() {
+    let mut event_recorder = event_recorder();
+    event_recorder.observe(NOW, &seen(&["a/s", "b/s", "c/s"]), &all());
+    for first in ["a", "b", "c", "a"] {
+        let due = event_recorder.pending(NOW);
+        assert_eq!((due.len(), &*due[0].namespace), (3, first));
+        event_recorder.record_result(NOW, &due[0], WriteResult::Failed);
+    }
+    assert_eq!(event_recorder.credit, ((PER_MINUTE - 4) * 1000, NOW));
+}
+
 /// A namespace with so many Services with a fallback, and others with one each.
 fn flood(namespace: &str, count: usize, others: &[&str]) -> BTreeMap<Key, ServiceFallback> {
     let names = (0..count).map(|number| format!("{namespace}/s{number:04}"));
