@@ -174,20 +174,18 @@ async fn send(
     );
     let lease_path = format!("{path}/{}", identity.name);
     let write = |record: &Record| serde_json::to_value(lease(identity, record)).unwrap_or_default();
-    let (done, is_read) = match request {
+    let done = match request {
         LeaseRequest::Wait(_) => return Response::Failed,
-        LeaseRequest::Get => (connection.get(&lease_path).await, true),
-        LeaseRequest::Create(record) => (connection.create(&path, &write(record)).await, false),
-        LeaseRequest::Replace(record) => {
-            (connection.replace(&lease_path, &write(record)).await, false)
-        }
+        LeaseRequest::Get => connection.get(&lease_path).await,
+        LeaseRequest::Create(record) => connection.create(&path, &write(record)).await,
+        LeaseRequest::Replace(record) => connection.replace(&lease_path, &write(record)).await,
     };
     let object = match done {
         Ok(object) => object,
         Err(error) => {
-            let response = failed(&error, is_read);
+            let response = failed(&error, request);
             if matches!(response, Response::Failed) {
-                log.failed(&error);
+                log.failed(&describe(&error, request));
             } else {
                 log.succeeded();
             }
@@ -198,7 +196,7 @@ async fn send(
         Ok(lease) => {
             log.succeeded();
             let record = record(lease);
-            if is_read {
+            if matches!(request, LeaseRequest::Get) {
                 Response::Found(record)
             } else {
                 Response::Written(record.version)
@@ -211,10 +209,15 @@ async fn send(
     }
 }
 
-fn failed(error: &ApiError, is_read: bool) -> Response {
+fn failed(error: &ApiError, request: &LeaseRequest) -> Response {
     match error.fault {
-        Fault::NotFound if is_read => Response::Missing,
-        Fault::Conflict | Fault::AlreadyExists | Fault::NotFound => Response::Lost,
+        Fault::NotFound => match request {
+            LeaseRequest::Get => Response::Missing,
+            LeaseRequest::Replace(_) => Response::Lost,
+            // The namespace does not exist.
+            LeaseRequest::Create(_) | LeaseRequest::Wait(_) => Response::Failed,
+        },
+        Fault::Conflict | Fault::AlreadyExists => Response::Lost,
         Fault::Unauthorized
         | Fault::Forbidden
         | Fault::OtherVersion
@@ -229,6 +232,18 @@ fn failed(error: &ApiError, is_read: bool) -> Response {
         | Fault::Credentials
         | Fault::Refused => Response::Failed,
     }
+}
+
+/// Returns the text for the log. The remedy of another 404 is to install a CRD.
+fn describe(error: &ApiError, request: &LeaseRequest) -> String {
+    if error.fault != Fault::NotFound || !matches!(request, LeaseRequest::Create(_)) {
+        return error.to_string();
+    }
+    let namespace = &error.target.namespace;
+    let message = &error.message;
+    format!(
+        "cannot create the lease in the namespace {namespace}, so no replica leads: {message}; create the namespace, or correct --namespace"
+    )
 }
 
 fn record(lease: Lease) -> Record {

@@ -34,6 +34,12 @@ impl LogOnce {
         is_news
     }
 
+    /// The failure that was logged and has not recovered.
+    #[cfg(test)]
+    pub(crate) fn lasting(&self) -> Option<&str> {
+        self.0.as_ref().map(|last| &*last.words)
+    }
+
     pub(crate) fn succeeded(&mut self) {
         if let Some(Last { words, .. }) = self.0.take() {
             tracing::info!("recovered: {words}");

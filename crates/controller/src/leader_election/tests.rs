@@ -94,6 +94,35 @@ fn the_lease_is_renewed_while_the_process_computes() {
     });
 }
 
+/// It is no sign of another replica that was faster, and an operator has to know it.
+#[tokio::test]
+async fn a_namespace_that_does_not_exist_is_a_failure_with_a_remedy() {
+    let status = json!({
+        "kind": "Status", "code": 404, "reason": "NotFound", "message": "namespaces \"typo\" not found",
+    });
+    let answer = move || std::future::ready((StatusCode::NOT_FOUND, Json(status.clone())));
+    let client = kube::Client::new(Router::new().fallback(answer), "default");
+    let connection = Connection::of_client(client);
+    let identity = LeaseIdentity {
+        namespace: "typo".to_owned(),
+        name: "it".to_owned(),
+        me: "me".to_owned(),
+    };
+    let record = Record::default();
+    for (request, response) in [
+        (LeaseRequest::Get, Response::Missing),
+        (LeaseRequest::Create(record.clone()), Response::Failed),
+        (LeaseRequest::Replace(record), Response::Lost),
+    ] {
+        let log = &mut LogOnce::default();
+        assert_eq!(send(&connection, &identity, &request, log).await, response);
+        let logged = (response == Response::Failed).then_some(
+            "cannot create the lease in the namespace typo, so no replica leads: namespaces \"typo\" not found; create the namespace, or correct --namespace",
+        );
+        assert_eq!(log.lasting(), logged);
+    }
+}
+
 /// The types of `k8s-openapi` must not change these fields.
 #[test]
 fn a_lease_is_written_with_these_fields_and_read_back() {
