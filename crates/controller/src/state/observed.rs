@@ -65,6 +65,7 @@ impl Observed {
             self.chosen
                 .count(&self.nodes, &self.reports, &validated.nodes);
         }
+        self.chosen.drop_unused(self.policies.values());
         self.labels.suggest_for(self.policies.values());
     }
 
