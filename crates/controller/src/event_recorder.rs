@@ -72,8 +72,9 @@ pub enum WriteResult {
 #[derive(Debug)]
 pub struct EventRecorder {
     instance: String,
-    /// The fallbacks that last, and when a report had them last; `None` before the first observation.
-    lasting: Option<BTreeMap<Key, i64>>,
+    /// The fallbacks that last; `None` before the first observation. A fallback that may last, but is not in a report,
+    /// has the time of the first observation without it.
+    lasting: Option<BTreeMap<Key, Option<i64>>>,
     pending: PendingEvents,
     recorded: BTreeMap<Key, Recorded>,
     /// Events that may be written, in thousandths, and the time of this count.
@@ -124,23 +125,25 @@ impl EventRecorder {
             let earlier = seen
                 .iter()
                 .filter(|(_, fallback)| fallback.since < recorded);
-            earlier.map(|(key, _)| (key.clone(), now)).collect()
+            earlier.map(|(key, _)| (key.clone(), None)).collect()
         });
         let mut dropped = 0;
         for (key, fallback) in seen.iter().filter(|(key, _)| !before.contains_key(*key)) {
             let note = reasons::note(key.1, fallback);
             dropped += usize::from(!self.add(key.clone(), fallback.since, note, None));
         }
-        let mut lasting: BTreeMap<Key, i64> = seen.keys().map(|key| (key.clone(), now)).collect();
+        let mut lasting: BTreeMap<Key, Option<i64>> =
+            seen.keys().map(|key| (key.clone(), None)).collect();
         let mut ended = BTreeSet::new();
-        for (key, seen_at) in before {
-            if seen.contains_key(&key) {
+        for (key, missing_since) in before {
+            let missing_since = missing_since.unwrap_or(now);
+            if seen.contains_key(&key) || now - missing_since >= FORGET_MILLIS {
                 continue;
             }
-            if !incomplete.contains(&key.0.namespace) {
+            if incomplete.contains(&key.0.namespace) {
+                lasting.insert(key, Some(missing_since));
+            } else {
                 ended.insert(key.0);
-            } else if now - seen_at < FORGET_MILLIS {
-                lasting.insert(key, seen_at);
             }
         }
         for (service, _) in lasting.keys() {

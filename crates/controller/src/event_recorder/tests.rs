@@ -245,13 +245,29 @@ fn a_fallback_that_no_report_has_for_long_is_forgotten() {
         event_recorder.pending.clear();
     }
     // It is no end, because the reports may lack it, and the next time it begins again.
-    event_recorder.observe(now + 2 * FORGET_MILLIS, &BTreeMap::new(), &shop());
-    event_recorder.observe(now + 2 * FORGET_MILLIS, &BTreeMap::new(), &all());
-    assert_eq!(event_recorder.pending(now + 2 * FORGET_MILLIS), []);
-    event_recorder.observe(now + 3 * FORGET_MILLIS, &seen(&["shop/s999"]), &shop());
+    event_recorder.observe(now, &BTreeMap::new(), &shop());
+    event_recorder.observe(now + FORGET_MILLIS, &BTreeMap::new(), &all());
+    assert_eq!(event_recorder.pending(now + FORGET_MILLIS), []);
+    event_recorder.observe(now + 2 * FORGET_MILLIS, &seen(&["shop/s999"]), &shop());
     assert_eq!(
-        reasons_of(&event_recorder.pending(now + 3 * FORGET_MILLIS)),
+        reasons_of(&event_recorder.pending(now + 2 * FORGET_MILLIS)),
         [("shop/s999".to_owned(), "TopologyFallbackPanic")]
+    );
+}
+
+/// Reports that do not change are not observed, so the last observation may be long ago.
+#[test]
+fn a_fallback_that_a_report_lacks_after_a_long_time_without_changes_is_not_forgotten() {
+    let mut event_recorder = event_recorder();
+    event_recorder.observe(NOW, &seen(&["shop/cart"]), &all());
+    write(&mut event_recorder, NOW);
+    let missing = NOW + 6 * FORGET_MILLIS;
+    event_recorder.observe(missing, &BTreeMap::new(), &shop());
+    let complete = missing + FORGET_MILLIS - 1;
+    event_recorder.observe(complete, &BTreeMap::new(), &all());
+    assert_eq!(
+        reasons_of(&write(&mut event_recorder, complete)),
+        [("shop/cart".to_owned(), "TopologyApplied")]
     );
 }
 
