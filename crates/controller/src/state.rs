@@ -97,10 +97,11 @@ impl State {
                 let info = NodeInfo::of(&with_kind(collection, object));
                 self.node_is(&name.name, Some(info))
             }
-            Collection::Agents => {
-                let (status, unread) = report::read(&object);
-                self.reported(&name.name, status, unread)
-            }
+            Collection::Agents => match report::read(&object) {
+                Ok((status, unread)) => self.reported(&name.name, status, unread),
+                // The last report stays: this one does not say that a fallback has ended.
+                Err(why) => self.unread.insert(name.name.to_string(), why).is_none(),
+            },
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains

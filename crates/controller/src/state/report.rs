@@ -25,20 +25,18 @@ pub(super) struct Reports {
     incomplete: BTreeMap<String, BTreeSet<Arc<str>>>,
 }
 
-/// Returns the status of a `TopologyAgent`, if it can be read, and which part cannot be read.
-pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
+/// Returns the status of a `TopologyAgent`, if it has one, and which part of it cannot be read.
+pub(super) fn read(object: &Value) -> Result<(Option<AgentStatus>, Option<String>), String> {
     let Some(written) = object.get("status") else {
-        return (None, None);
+        return Ok((None, None));
     };
-    let status: AgentStatus = match serde_json::from_value(written.clone()) {
-        Ok(status) => status,
-        Err(error) => return (None, Some(format!("the report cannot be read: {error}"))),
-    };
+    let status: AgentStatus = serde_json::from_value(written.clone())
+        .map_err(|error| format!("the report cannot be read: {error}"))?;
     let unread = unread(written, &status).map(|unread| {
         let version = &status.version;
         format!("{unread}; the agent has the version {version}: update the controller first")
     });
-    (Some(status), unread)
+    Ok((Some(status), unread))
 }
 
 fn unread(written: &Value, status: &AgentStatus) -> Option<String> {

@@ -105,6 +105,31 @@ fn a_node_makes_only_namespaces_incomplete_of_which_it_reported_a_fallback() {
 }
 
 #[test]
+fn a_report_that_cannot_be_read_ends_no_fallback() {
+    let mut state = State::default();
+    state.apply(Collection::Nodes, node("n1", "a", true));
+    state.apply(Collection::ClusterPolicies, near());
+    let mut unreadable = fallback_report();
+    unreadable["status"] = json!({ "counts": "many" });
+    state.apply(Collection::Agents, unreadable.clone());
+    assert!(state.fallbacks().0.is_empty());
+    state.apply(Collection::Agents, fallback_report());
+    settle(&mut state, NOW);
+    let before = state.fallbacks();
+    assert_eq!(before.0.len(), 1);
+
+    let is_logged = state.apply(Collection::Agents, unreadable.clone());
+    assert!(is_logged && state.unread_reports().contains_key("n1"));
+    assert!(!state.apply(Collection::Agents, unreadable));
+    assert_eq!(state.fallbacks(), before);
+    assert_eq!(settle(&mut state, NOW), [], "the policy stays Degraded");
+
+    state.apply(Collection::Agents, report("n1", 2));
+    assert!(state.unread_reports().is_empty());
+    assert!(state.fallbacks().0.is_empty());
+}
+
+#[test]
 fn a_deleted_report_makes_nothing_incomplete() {
     let mut state = State::default();
     apply(&mut state, &services("shop", 1), 1);
