@@ -1,8 +1,8 @@
 //! The loop: applies changes to the [`State`], and writes its plan while this replica leads.
 
+mod confirmed_names;
 mod conflict_log;
 mod follow;
-mod names;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -28,9 +28,9 @@ use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::state::{Collection, NewEvent, State, Write, WriteKind};
+use confirmed_names::CONFIRM;
 use conflict_log::ConflictLog;
 use follow::{Followed, Update, follow, resource};
-use names::CONFIRM;
 use write_event::write_event;
 
 /// The interval between writes; changes are collected meanwhile.

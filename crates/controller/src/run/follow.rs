@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use topology_core::model::ObjectName;
 
-use super::names::Names;
+use super::confirmed_names::ConfirmedNames;
 use crate::log_once::LogOnce;
 use crate::state::{Collection, name_of};
 
@@ -65,7 +65,7 @@ pub(super) async fn follow(
         source: Watcher::new(connection.clone(), resource),
         connection,
         resource,
-        names: (scope.collection == Collection::Nodes).then(|| Names::new(confirm)),
+        names: (scope.collection == Collection::Nodes).then(|| ConfirmedNames::new(confirm)),
         scope,
         listed: None,
         has_failed: false,
@@ -112,7 +112,7 @@ struct CollectionFollower {
     scope: Followed,
     source: Watcher<Value>,
     /// The known names; `None` for other collections than Nodes.
-    names: Option<Names>,
+    names: Option<ConfirmedNames>,
     listed: Option<BTreeSet<ObjectName>>,
     has_failed: bool,
     log: LogOnce,
@@ -122,7 +122,7 @@ impl CollectionFollower {
     /// Waits for the next change. Lists again if a list must be confirmed.
     async fn change(&mut self) -> WatcherChange<Value> {
         loop {
-            let list_again = self.names.as_ref().and_then(Names::list_again);
+            let list_again = self.names.as_ref().and_then(ConfirmedNames::list_again);
             let Some(until) = list_again else {
                 return self.source.next().await;
             };
@@ -130,7 +130,7 @@ impl CollectionFollower {
                 return change;
             }
             self.source = Watcher::new(self.connection.clone(), self.resource);
-            self.names.iter_mut().for_each(Names::begins_again);
+            self.names.iter_mut().for_each(ConfirmedNames::begins_again);
         }
     }
 

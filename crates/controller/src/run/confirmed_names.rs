@@ -13,7 +13,7 @@ use topology_core::model::ObjectName;
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct ConfirmedNames {
     /// The names of the last list that was believed, with the changes since.
     known: BTreeSet<ObjectName>,
     was_listed: bool,
@@ -31,7 +31,7 @@ struct Doubt {
     until: Instant,
 }
 
-impl Names {
+impl ConfirmedNames {
     pub(super) const fn new(confirm: Duration) -> Self {
         Self {
             known: BTreeSet::new(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_of_nodes_is_used_when_a_second_list_a_minute_later_is_empty_too() {
-        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        let (start, mut nodes) = (Instant::now(), ConfirmedNames::new(CONFIRM));
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let all = names(&["n1", "n2", "n3"]);
         assert_eq!(nodes.listed(all.clone(), at(0)), all);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_list_that_has_the_nodes_again_resets_the_confirmation() {
-        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        let (start, mut nodes) = (Instant::now(), ConfirmedNames::new(CONFIRM));
         let all = names(&["n1", "n2", "n3"]);
         nodes.listed(all.clone(), start);
         nodes.listed(names(&[]), start);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_second_list_that_lacks_the_nodes_of_the_first_does_not_confirm_it() {
-        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        let (start, mut nodes) = (Instant::now(), ConfirmedNames::new(CONFIRM));
         nodes.listed(names(&["n1", "n2", "n3", "n4", "n5"]), start);
         let first = nodes.listed(names(&["n1", "m1"]), start);
         assert_eq!(first, names(&["m1", "n1", "n2", "n3", "n4", "n5"]));
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_first_list_needs_no_confirmation() {
-        let mut nodes = Names::new(CONFIRM);
+        let mut nodes = ConfirmedNames::new(CONFIRM);
         nodes.applied(ObjectName::new("", "n1"));
         let none = names(&[]);
         assert_eq!(nodes.listed(none.clone(), Instant::now()), none);
