@@ -30,7 +30,8 @@ impl Interner {
         known.unwrap_or_else(|| self.policies.add(policy.into()))
     }
 
-    /// Drops the values that only these tables still hold, if a table has grown enough.
+    /// Drops the values that only these tables still hold, if a table has grown enough. So its cost is proportional to the
+    /// values that were added, and it may be called after each change.
     pub(crate) fn sweep(&mut self) {
         self.texts.sweep();
         self.policies.sweep();
@@ -67,6 +68,8 @@ impl<T: Hash + Eq + ?Sized> Pool<T> {
         if self.values.len() >= self.sweep_at {
             self.values.retain(|value| Arc::strong_count(value) > 1);
             self.sweep_at = (self.values.len() * 2).max(1024);
+            // A sweep visits the free places of the table, too.
+            self.values.shrink_to(self.sweep_at);
         }
     }
 }
@@ -87,6 +90,7 @@ mod tests {
         }
         interner.sweep();
         assert_eq!(interner.texts.values.len(), 1);
+        assert!(interner.texts.values.capacity() < 2048);
         assert!(Arc::ptr_eq(&kept, &interner.text("zone-a")));
     }
 

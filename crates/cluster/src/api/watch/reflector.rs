@@ -95,6 +95,7 @@ impl Reflector {
 
     /// Takes the next batch; `None` if nothing has changed.
     pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.context.interner.sweep();
         self.report_waiting();
         self.send_unread();
         if self.events.len() > BATCH {
@@ -142,7 +143,6 @@ impl Reflector {
     }
 
     pub(crate) fn begin(&mut self, id: ResourceId) {
-        self.context.interner.sweep();
         if let Some(known) = self.known_mut(id) {
             known.begin();
         }

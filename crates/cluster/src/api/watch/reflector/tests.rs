@@ -4,6 +4,7 @@ mod doubt;
 mod drains;
 mod label_usage;
 mod labels;
+mod old_texts;
 
 use std::collections::BTreeMap;
 
