@@ -122,9 +122,9 @@ impl Snapshot {
         let old = entry.service.as_deref();
         self.claims.replace(old, Some(&service));
         self.firewall_marks.replace(old, Some(&service));
-        if let Some(policy) = &service.policy {
-            self.tallies.track(policy, &self.nodes);
-        }
+        let policy = old.and_then(|old| old.policy.as_deref());
+        self.tallies
+            .replace(policy, service.policy.as_deref(), &self.nodes);
         entry.service = Some(Box::new(service));
     }
 
@@ -139,6 +139,8 @@ impl Snapshot {
         self.marks.service(name);
         self.claims.replace(Some(&old), None);
         self.firewall_marks.replace(Some(&old), None);
+        self.tallies
+            .replace(old.policy.as_deref(), None, &self.nodes);
         self.drop_if_empty(name);
     }
 

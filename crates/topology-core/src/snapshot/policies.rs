@@ -13,7 +13,8 @@ impl Snapshot {
             return;
         }
         self.mark_selected(&policy);
-        self.tallies.track(&policy.policy, &self.nodes);
+        let old = self.policies.get(&id).map(|old| &old.policy);
+        self.tallies.replace(old, Some(&policy.policy), &self.nodes);
         if let Some(old) = self.policies.insert(id, policy) {
             self.mark_selected(&old);
         }
@@ -23,6 +24,7 @@ impl Snapshot {
     pub fn remove_policy(&mut self, namespace: Option<&str>, name: &str) {
         let id = (namespace.map(Arc::from), Arc::from(name));
         if let Some(old) = self.policies.remove(&id) {
+            self.tallies.replace(Some(&old.policy), None, &self.nodes);
             self.mark_selected(&old);
         }
     }
