@@ -64,6 +64,7 @@ pub(crate) fn empty(request: &Request, code: ResponseCode, is_recursive: bool) -
 /// Adds an authoritative answer.
 pub(crate) fn authoritative(mut message: Message, answer: DnsAnswer) -> Message {
     message.metadata.authoritative = true;
+    message.metadata.truncation = answer.is_partial;
     message.metadata.response_code = answer.code;
     message.add_answers(answer.records);
     message.add_authorities(answer.soa);
@@ -283,6 +284,26 @@ mod tests {
             assert_eq!(found, expected);
             let most = usize::from(edns.unwrap_or(512));
             assert!(message.to_vec().unwrap().len() <= size && size <= most);
+        }
+    }
+
+    #[test]
+    fn a_partial_answer_is_truncated_although_it_fits() {
+        for is_partial in [false, true] {
+            let answer = DnsAnswer {
+                code: ResponseCode::NoError,
+                records: vec![record(1)],
+                soa: None,
+                additionals: Vec::new(),
+                is_partial,
+                alias: None,
+                turn: None,
+            };
+            let mut reply = authoritative(message(0, 0, None), answer);
+            let queries = queries_of(&reply);
+            fit(&mut reply, &queries);
+            assert_eq!(reply.answers.len(), 1);
+            assert_eq!(reply.metadata.truncation, is_partial);
         }
     }
 

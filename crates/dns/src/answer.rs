@@ -24,6 +24,8 @@ pub struct DnsAnswer {
     pub soa: Option<Record>,
     /// The addresses of names in the records.
     pub additionals: Vec<Record>,
+    /// There may be more records. The reply is truncated even if these fit.
+    pub is_partial: bool,
     /// The name, outside of the domain, where the last record leads. Clients that cannot search
     /// themselves need its records, too.
     pub alias: Option<Name>,
@@ -38,6 +40,7 @@ impl DnsAnswer {
             records,
             soa: None,
             additionals: Vec::new(),
+            is_partial: false,
             alias: None,
             turn: None,
         }

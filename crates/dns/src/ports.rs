@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::RecordType;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use topology_core::model::{EndpointSlice, ObjectName, Service, SlicePort};
 
 use crate::cluster_name::{dashed, endpoint_name, service_name};
@@ -13,6 +13,18 @@ use crate::find::{existing, has_port, is_published};
 use crate::port_name::PortName;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::weighted_endpoints::ChosenEndpoint;
+
+/// How many ports are looked at for each record of an answer: ports with one number are one record, and slices of a tenant
+/// may have 20,000.
+const MOST_REPEATED: usize = 16;
+
+/// The endpoints with one address.
+#[derive(Debug)]
+struct InSlices<'s> {
+    /// The first label of the names of those without a hostname.
+    dashed: String,
+    endpoints: Vec<SliceEndpoint<'s>>,
+}
 
 /// An endpoint in one of the slices that have its address.
 #[derive(Debug)]
@@ -84,44 +96,69 @@ impl Responder {
         };
         let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
-        let slices = question.snapshot.slices(&service.name);
+        let most = question.asked.most_records();
         let families = decision.families();
-        let chosen: Vec<&ChosenEndpoint> = families
-            .flat_map(|weighted| weighted.of_turn(turn))
-            .collect();
+        let mut endpoints = families.flat_map(|weighted| weighted.of_turn(turn));
+        let chosen: Vec<&ChosenEndpoint> = endpoints.by_ref().take(most).collect();
+        let mut is_partial = endpoints.next().is_some();
+        let slices = question.snapshot.slices(&service.name);
         let in_slices = in_slices(&chosen, service, slices, asked);
-        let named = chosen.iter().flat_map(|endpoint| {
-            let all = in_slices.get(&endpoint.address).into_iter().flatten();
-            let ports = all.flat_map(|one| one.ports.iter().map(move |port| (one, port)));
-            ports
-                .filter(move |(_, port)| asked.is_none() || port.port.get() == endpoint.port)
-                .map(move |(one, port)| (endpoint, one.host(endpoint.address), port.port.get()))
-        });
+        let mut candidates = candidates(&chosen, &in_slices, asked.is_none());
         let (mut records, mut additionals) = (Vec::new(), Vec::new());
-        let (mut known, mut known_addresses) = (BTreeSet::new(), BTreeSet::new());
-        // Ports that are the same in several slices count, too: slices of a tenant may have many.
-        for (endpoint, host, port) in named.take(question.asked.most_records()) {
-            let Some(target) = endpoint_name(&host, &service.name, &self.records.domain) else {
+        let (mut known, mut known_addresses) = (FxHashSet::default(), FxHashSet::default());
+        for (endpoint, host, port) in candidates.by_ref().take(most * MOST_REPEATED) {
+            let is_new_address = known_addresses.insert((host, endpoint.address));
+            // A pod has one name for both families.
+            let is_new = known.insert((host, port));
+            if !is_new && !is_new_address {
+                continue;
+            }
+            let Some(target) = endpoint_name(host, &service.name, &self.records.domain) else {
                 continue;
             };
-            if known_addresses.insert((host.clone(), endpoint.address)) {
+            if is_new_address {
                 additionals.push(self.records.address(&target, endpoint.address));
             }
-            // A pod has one name for both families.
-            if known.insert((host, port)) {
+            if is_new {
                 let weight = endpoint.weight;
                 records.push(self.records.port(&question.name, weight, port, target));
             }
+            if records.len() >= most {
+                break;
+            }
         }
-        NameLookup::Records(records, additionals)
+        is_partial |= candidates.next().is_some();
+        if is_partial {
+            NameLookup::Partial(records, additionals)
+        } else {
+            NameLookup::Records(records, additionals)
+        }
     }
 }
 
-impl SliceEndpoint<'_> {
-    /// The first label of its name.
-    fn host(&self, address: IpAddr) -> String {
-        self.hostname
-            .map_or_else(|| dashed(address), ToString::to_string)
+/// The ports of the chosen endpoints, with the first label of the name of each; without `all` only those that were chosen.
+fn candidates<'c>(
+    chosen: &'c [&ChosenEndpoint],
+    in_slices: &'c FxHashMap<IpAddr, InSlices<'_>>,
+    all: bool,
+) -> impl Iterator<Item = (&'c ChosenEndpoint, &'c str, u16)> {
+    chosen.iter().flat_map(move |endpoint| {
+        let found = in_slices.get(&endpoint.address).into_iter();
+        let found = found.flat_map(InSlices::ports);
+        found
+            .filter(move |(_, port)| all || *port == endpoint.port)
+            .map(|(host, port)| (*endpoint, host, port))
+    })
+}
+
+impl InSlices<'_> {
+    /// The first label of the name of each endpoint, with each of its ports.
+    fn ports(&self) -> impl Iterator<Item = (&str, u16)> {
+        self.endpoints.iter().flat_map(move |endpoint| {
+            let host = endpoint.hostname.map_or(&*self.dashed, |own| &**own);
+            let ports = endpoint.ports.iter();
+            ports.map(move |port| (host, port.port.get()))
+        })
     }
 }
 
@@ -131,16 +168,22 @@ fn in_slices<'s>(
     service: &Service,
     slices: &'s [EndpointSlice],
     asked: Option<&PortName>,
-) -> FxHashMap<IpAddr, Vec<SliceEndpoint<'s>>> {
-    let addresses = chosen.iter().map(|endpoint| endpoint.address);
-    let mut found: FxHashMap<_, Vec<_>> = addresses.map(|it| (it, Vec::new())).collect();
+) -> FxHashMap<IpAddr, InSlices<'s>> {
+    let empty = |endpoint: &&ChosenEndpoint| {
+        let dashed = dashed(endpoint.address);
+        let endpoints = Vec::new();
+        (endpoint.address, InSlices { dashed, endpoints })
+    };
+    let mut found: FxHashMap<_, _> = chosen.iter().map(empty).collect();
     for slice in slices {
         let ports = asked_ports(slice, asked);
-        for (endpoint, hostname) in slice.endpoints_with_hostnames() {
+        for (position, endpoint) in slice.endpoints.iter().enumerate() {
             if let Some(found) = found.get_mut(&endpoint.address)
                 && is_published(service, endpoint)
             {
-                found.push(SliceEndpoint { hostname, ports });
+                // Looked up only here: the table of hostnames is slow, and few of the endpoints are chosen.
+                let hostname = slice.hostnames.get(&position);
+                found.endpoints.push(SliceEndpoint { hostname, ports });
             }
         }
     }

@@ -75,6 +75,8 @@ impl ClientQuestion<'_> {
 pub(crate) enum NameLookup {
     /// The name exists, and has these records of the type, and these of the names in them.
     Records(Vec<Record>, Vec<Record>),
+    /// The same, and the name may have more records than were looked for.
+    Partial(Vec<Record>, Vec<Record>),
     /// The name is another name for this one.
     Alias(Name),
     NoSuchName,
@@ -137,8 +139,11 @@ impl Responder {
         };
         let mut answer = DnsAnswer::of(Vec::new());
         for _ in 0..MOST_ALIASES {
-            let target = match self.find(&question)? {
-                NameLookup::Records(records, additionals) => {
+            let found = self.find(&question)?;
+            answer.is_partial = matches!(found, NameLookup::Partial(..));
+            let target = match found {
+                NameLookup::Records(records, additionals)
+                | NameLookup::Partial(records, additionals) => {
                     answer.soa = self.soa_if(records.is_empty());
                     answer.records.extend(records);
                     answer.additionals = additionals;

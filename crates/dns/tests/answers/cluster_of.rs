@@ -74,6 +74,8 @@ pub(crate) struct Dns {
     pub(crate) snapshot: Snapshot,
     /// The time of the questions.
     pub(crate) now: i64,
+    /// The longest reply that clients take.
+    pub(crate) most_bytes: u16,
     responder: Responder,
 }
 
@@ -90,6 +92,7 @@ impl Dns {
         let mut dns = Self {
             snapshot: loaded.snapshot,
             now: NOW,
+            most_bytes: u16::MAX,
             responder: Responder::new(ResponderOptions {
                 domain: name("cluster.local."),
                 ttl: 5,
@@ -130,7 +133,7 @@ impl Dns {
             record_type,
             client: client.parse().unwrap(),
             transport: DnsTransport::Udp,
-            most_bytes: u16::MAX,
+            most_bytes: self.most_bytes,
             now: self.now,
         };
         let answer = self.responder.answer(&self.snapshot, question)?;

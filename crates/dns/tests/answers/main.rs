@@ -13,4 +13,5 @@ mod cluster_of;
 mod headless;
 mod name_servers;
 mod names;
+mod ports;
 mod shares;
