@@ -20,8 +20,8 @@ const MOST_NODES: usize = 64;
 /// Decisions are kept for this many ports of a Service, each with all endpoints.
 const MOST_PORTS: usize = 100;
 
-/// Decisions are kept with this many endpoints together, which take about 50 MB.
-const MOST_ENDPOINTS: usize = 1 << 20;
+/// This many entries are kept together, which take about 50 MB: endpoints of decisions, remembered endpoints, and ports.
+const MOST_ENTRIES: usize = 1 << 20;
 
 /// A headless Service about which clients of a Node ask.
 #[derive(Debug, Clone, Copy)]
@@ -94,9 +94,10 @@ struct ServiceDecisions {
 }
 
 impl ServiceDecisions {
-    fn endpoint_count(&self) -> usize {
-        let all = self.name.iter().chain(self.ports.values());
-        all.map(|decision| decision.endpoint_count()).sum()
+    fn entry_count(&self) -> usize {
+        let decisions = self.name.iter().chain(self.ports.values());
+        let endpoints: usize = decisions.map(|decision| decision.endpoint_count()).sum();
+        endpoints + self.all_ports.as_ref().map_or(0, |ports| ports.len())
     }
 }
 
@@ -112,21 +113,24 @@ impl NodeDecisions {
         self.services.entry(name.clone()).or_default()
     }
 
-    fn endpoint_count(&self) -> usize {
-        let services = self.services.values();
-        services.map(ServiceDecisions::endpoint_count).sum()
+    /// The Services with their entries. A Service may be there twice: what is remembered of it outlives its decisions.
+    fn entry_counts(&self) -> impl Iterator<Item = (&ObjectName, usize)> {
+        let decided = self.services.iter();
+        let decided = decided.map(|(name, service)| (name, service.entry_count()));
+        decided.chain(self.memory.sizes())
     }
 
-    /// Forgets the Services of a namespace and how many endpoints they had, which it returns.
+    fn entry_count(&self) -> usize {
+        self.entry_counts().map(|(_, count)| count).sum()
+    }
+
+    /// Forgets the Services of a namespace. Returns how many entries they had.
     fn forget_namespace(&mut self, namespace: &str) -> usize {
-        let services = &mut self.services;
-        let forgotten = services.extract_if(|name, _| &*name.namespace == namespace);
-        let mut endpoints = 0;
-        for (name, service) in forgotten {
-            endpoints += service.endpoint_count();
-            Arc::make_mut(&mut self.memory).store(&name, &Resolution::default());
-        }
-        endpoints
+        let before = self.entry_count();
+        self.services
+            .retain(|name, _| *name.namespace != *namespace);
+        Arc::make_mut(&mut self.memory).forget_namespace(namespace);
+        before - self.entry_count()
     }
 
     /// Decides about a port; with `None` about the name.
@@ -155,22 +159,19 @@ impl NodeDecisions {
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
     nodes: FxHashMap<Arc<str>, NodeDecisions>,
-    /// The endpoints of all decisions.
-    endpoints: usize,
+    /// Those of all Nodes; see [`MOST_ENTRIES`].
+    entries: usize,
 }
 
 impl Decisions {
     /// The decision about the name of a Service.
     pub(crate) fn of_name(&mut self, asked: AskedService<'_>) -> Arc<HeadlessDecision> {
-        let of_node = self.of_node(asked.node);
-        let known = of_node.service(asked.name).name.clone();
+        let known = self.of_service(asked).name.clone();
         if let Some(known) = known.filter(|known| known.is_current(asked.now)) {
             return known;
         }
-        let decision = of_node.decide(asked, None);
-        self.make_room(&decision);
-        let kept = &mut self.of_node(asked.node).service(asked.name).name;
-        let replaced = kept.replace(Arc::clone(&decision));
+        let decision = self.decide(asked, None);
+        let replaced = self.of_service(asked).name.replace(Arc::clone(&decision));
         self.count(&decision, replaced.as_deref());
         decision
     }
@@ -181,8 +182,7 @@ impl Decisions {
         asked: AskedService<'_>,
         name: &PortName,
     ) -> Arc<HeadlessDecision> {
-        let of_service = self.of_node(asked.node).service(asked.name);
-        let known = of_service.ports.get(name).cloned();
+        let known = self.of_service(asked).ports.get(name).cloned();
         if let Some(known) = known.filter(|known| known.is_current(asked.now)) {
             return known;
         }
@@ -191,9 +191,8 @@ impl Decisions {
         let Some(port) = ports.find(|port| name.is(&port.name, port.protocol)) else {
             return Arc::default();
         };
-        let decision = self.of_node(asked.node).decide(asked, Some(port));
-        self.make_room(&decision);
-        let kept = &mut self.of_node(asked.node).service(asked.name).ports;
+        let decision = self.decide(asked, Some(port));
+        let kept = &mut self.of_service(asked).ports;
         let cleared = if kept.len() >= MOST_PORTS {
             std::mem::take(kept)
         } else {
@@ -202,28 +201,44 @@ impl Decisions {
         let replaced = kept.insert(name.clone(), Arc::clone(&decision));
         self.count(&decision, replaced.as_deref());
         let cleared: usize = cleared.values().map(|one| one.endpoint_count()).sum();
-        self.endpoints = self.endpoints.saturating_sub(cleared);
+        self.entries = self.entries.saturating_sub(cleared);
         decision
     }
 
-    /// Forgets the largest namespaces until there is room for this decision, so that others keep theirs.
-    fn make_room(&mut self, decision: &HeadlessDecision) {
-        while self.endpoints + decision.endpoint_count() > MOST_ENDPOINTS {
+    /// Decides about a port; with `None` about the name. Makes room for the decision.
+    fn decide(
+        &mut self,
+        asked: AskedService<'_>,
+        port: Option<&ServicePort>,
+    ) -> Arc<HeadlessDecision> {
+        let of_node = self.of_node(asked.node);
+        let before = of_node.memory.size_of(asked.name);
+        let decision = of_node.decide(asked, port);
+        let after = of_node.memory.size_of(asked.name);
+        self.entries = (self.entries + after).saturating_sub(before);
+        self.make_room(decision.endpoint_count());
+        decision
+    }
+
+    /// Forgets the largest namespaces until there is room for more entries, so that others keep theirs.
+    fn make_room(&mut self, more: usize) {
+        while self.entries + more > MOST_ENTRIES {
             let Some(largest) = self.largest_namespace() else {
                 return;
             };
             for of_node in self.nodes.values_mut() {
                 let forgotten = of_node.forget_namespace(&largest);
-                self.endpoints = self.endpoints.saturating_sub(forgotten);
+                self.entries = self.entries.saturating_sub(forgotten);
             }
         }
     }
 
-    /// The namespace with the most endpoints.
+    /// The namespace with the most entries.
     fn largest_namespace(&self) -> Option<Arc<str>> {
         let mut namespaces = FxHashMap::<&Arc<str>, usize>::default();
-        for (name, service) in self.nodes.values().flat_map(|of_node| &of_node.services) {
-            *namespaces.entry(&name.namespace).or_default() += service.endpoint_count();
+        let nodes = self.nodes.values();
+        for (name, count) in nodes.flat_map(NodeDecisions::entry_counts) {
+            *namespaces.entry(&name.namespace).or_default() += count;
         }
         let largest = namespaces.into_iter().max_by_key(|(_, count)| *count);
         largest.map(|(namespace, _)| Arc::clone(namespace))
@@ -231,18 +246,26 @@ impl Decisions {
 
     fn count(&mut self, kept: &HeadlessDecision, replaced: Option<&HeadlessDecision>) {
         let replaced = replaced.map_or(0, HeadlessDecision::endpoint_count);
-        self.endpoints = (self.endpoints + kept.endpoint_count()).saturating_sub(replaced);
+        self.entries = (self.entries + kept.endpoint_count()).saturating_sub(replaced);
     }
 
     /// The ports of a Service, and those that only its slices have.
     fn ports(&mut self, asked: AskedService<'_>) -> Arc<[ServicePort]> {
-        let of_service = self.of_node(asked.node).service(asked.name);
-        let ports = of_service.all_ports.get_or_insert_with(|| {
-            let me = viewpoint(asked.node, asked.now);
-            let service = HeadlessService::find(asked.snapshot, &me, asked.name);
-            service.map_or_else(Arc::default, |service| service.ports().into())
-        });
-        Arc::clone(ports)
+        if let Some(known) = &self.of_service(asked).all_ports {
+            return Arc::clone(known);
+        }
+        let me = viewpoint(asked.node, asked.now);
+        let service = HeadlessService::find(asked.snapshot, &me, asked.name);
+        let ports: Arc<[ServicePort]> =
+            service.map_or_else(Arc::default, |service| service.ports().into());
+        self.make_room(ports.len());
+        self.of_service(asked).all_ports = Some(Arc::clone(&ports));
+        self.entries += ports.len();
+        ports
+    }
+
+    fn of_service(&mut self, asked: AskedService<'_>) -> &mut ServiceDecisions {
+        self.of_node(asked.node).service(asked.name)
     }
 
     fn of_node(&mut self, node: &Arc<str>) -> &mut NodeDecisions {
@@ -252,16 +275,16 @@ impl Decisions {
         self.nodes.entry(Arc::clone(node)).or_default()
     }
 
-    /// Forgets the Node with the fewest endpoints. Most clients are on the Node of the server, so it is rarely that one.
+    /// Forgets the Node with the fewest entries. Most clients are on the Node of the server, so it is rarely that one.
     fn forget_smallest_node(&mut self) {
         let nodes = self.nodes.iter();
-        let counts = nodes.map(|(node, of_node)| (of_node.endpoint_count(), node));
+        let counts = nodes.map(|(node, of_node)| (of_node.entry_count(), node));
         let Some((count, node)) = counts.min() else {
             return;
         };
         let node = Arc::clone(node);
         self.nodes.remove(&node);
-        self.endpoints = self.endpoints.saturating_sub(count);
+        self.entries = self.entries.saturating_sub(count);
     }
 
     /// Decides about a Service again when a client asks.
@@ -269,11 +292,12 @@ impl Decisions {
         let is_gone = snapshot.service(service).is_none();
         for of_node in self.nodes.values_mut() {
             let forgotten = of_node.services.remove(service);
-            let endpoints = forgotten.map_or(0, |service| service.endpoint_count());
-            self.endpoints = self.endpoints.saturating_sub(endpoints);
+            let mut entries = forgotten.map_or(0, |service| service.entry_count());
             if is_gone {
+                entries += of_node.memory.size_of(service);
                 Arc::make_mut(&mut of_node.memory).store(service, &Resolution::default());
             }
+            self.entries = self.entries.saturating_sub(entries);
         }
     }
 
@@ -282,7 +306,7 @@ impl Decisions {
         for of_node in self.nodes.values_mut() {
             of_node.services.clear();
         }
-        self.endpoints = 0;
+        self.entries = self.nodes.values().map(NodeDecisions::entry_count).sum();
     }
 }
 
@@ -296,6 +320,11 @@ mod tests {
 
     /// A headless Service with two endpoints and the ports `p1`, `p2` and so on, in each of two namespaces.
     fn carts(ports: usize) -> Snapshot {
+        carts_with("", ports)
+    }
+
+    /// The same with annotations.
+    fn carts_with(annotations: &str, ports: usize) -> Snapshot {
         let ports = (1..=ports).map(|number| format!("{{name: p{number}, port: {number}}}"));
         let ports = ports.collect::<Vec<_>>().join(", ");
         let cart = |namespace| {
@@ -304,7 +333,7 @@ mod tests {
 ---
 apiVersion: v1
 kind: Service
-metadata: {{name: cart, namespace: {namespace}}}
+metadata: {{name: cart, namespace: {namespace}, annotations: {{{annotations}}}}}
 spec: {{clusterIP: None}}
 ---
 apiVersion: discovery.k8s.io/v1
@@ -352,10 +381,10 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
         assert!(Arc::ptr_eq(&first, &second));
         let absent = decisions.of_port(asked, &tcp("p4"));
         assert_eq!((absent.endpoint_count(), decided(&decisions)), (0, 1));
-        assert_eq!(decisions.endpoints, 4);
+        assert_eq!(decisions.entries, 4 + 3);
         decisions.forget(&snapshot, &name);
         assert!(!decisions.nodes[&node].services.contains_key(&name));
-        assert_eq!(decisions.endpoints, 0);
+        assert_eq!(decisions.entries, 0);
     }
 
     #[test]
@@ -374,7 +403,7 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
             assert_eq!(decision.endpoint_count(), 2);
         }
         assert_eq!(decisions.nodes[&node].services[&name].ports.len(), 10);
-        assert_eq!(decisions.endpoints, 20);
+        assert_eq!(decisions.entries, 20 + MOST_PORTS + 10);
     }
 
     #[test]
@@ -392,13 +421,49 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
         let of_small = decisions.of_name(small);
         decisions.of_name(large);
         decisions.of_port(large, &tcp("p1"));
-        decisions.endpoints = MOST_ENDPOINTS;
+        decisions.entries = MOST_ENTRIES;
         decisions.of_port(large, &tcp("p2"));
-        assert_eq!(decisions.endpoints, MOST_ENDPOINTS - 4 + 2);
+        assert_eq!(decisions.entries, MOST_ENTRIES - 4 - 3 + 2);
         let of_large = &decisions.nodes[&node].services[large.name];
         assert!(of_large.name.is_none());
         assert_eq!(of_large.ports.keys().collect::<Vec<_>>(), [&tcp("p2")]);
         assert!(Arc::ptr_eq(&of_small, &decisions.of_name(small)));
+    }
+
+    #[test]
+    fn endpoints_that_are_remembered_for_slow_start_need_room_too() {
+        let slow = "topology.ipvs-topo.io/keys: '*', topology.ipvs-topo.io/slow-start: '100'";
+        let snapshot = carts_with(slow, 3);
+        let node = Arc::from("n1");
+        let names = ["shop", "other"].map(|namespace| ObjectName::new(namespace, "cart"));
+        let [large, small] = names.each_ref().map(|name| AskedService {
+            snapshot: &snapshot,
+            name,
+            node: &node,
+            now: 0,
+        });
+        let mut decisions = Decisions::default();
+        decisions.of_name(large);
+        decisions.of_port(large, &tcp("p1"));
+        assert_eq!(decisions.entries, 2 * 4 + 3);
+        decisions.forget(&snapshot, large.name);
+        assert_eq!(decisions.entries, 4);
+        decisions.forget_all();
+        assert_eq!(decisions.entries, 4);
+        decisions.entries = MOST_ENTRIES;
+        decisions.of_name(small);
+        let memory = &decisions.nodes[&node].memory;
+        assert_eq!(
+            (memory.size_of(large.name), memory.size_of(small.name)),
+            (0, 2)
+        );
+        assert_eq!(decisions.entries, MOST_ENTRIES - 4 + 4);
+
+        let mut gone = carts(0);
+        gone.remove_service(small.name);
+        decisions.forget(&gone, small.name);
+        assert_eq!(decisions.entries, MOST_ENTRIES - 4);
+        assert_eq!(decisions.nodes[&node].entry_count(), 0);
     }
 
     #[test]
@@ -420,7 +485,7 @@ endpoints: [{{addresses: [10.244.1.10]}}, {{addresses: [10.244.1.11]}}]
             decisions.of_name(asked(node));
         }
         assert_eq!(decisions.nodes.len(), MOST_NODES);
-        assert_eq!(decisions.endpoints, 2 * MOST_NODES + 2);
+        assert_eq!(decisions.entries, 2 * MOST_NODES + 2 + 1);
         assert!(Arc::ptr_eq(&first, &decisions.of_name(asked(&nodes[0]))));
     }
 }

@@ -77,4 +77,26 @@ impl Memory {
         let (_, memory) = servers.get(found.ok()?)?;
         Some(memory)
     }
+
+    /// How many endpoints and levels it remembers of `service`.
+    pub fn size_of(&self, service: &ObjectName) -> usize {
+        self.0.get(service).map_or(0, |servers| size(servers))
+    }
+
+    /// The remembered Services, each with its number of endpoints and levels, in no order.
+    pub fn sizes(&self) -> impl Iterator<Item = (&ObjectName, usize)> {
+        let services = self.0.iter();
+        services.map(|(service, servers)| (service, size(servers)))
+    }
+
+    /// Forgets the Services of a namespace.
+    pub fn forget_namespace(&mut self, namespace: &str) {
+        self.0.retain(|service, _| *service.namespace != *namespace);
+    }
+}
+
+fn size(servers: &[(VirtualServerKey, Arc<ServerMemory>)]) -> usize {
+    let sizes = servers.iter();
+    let sizes = sizes.map(|(_, server)| server.ready_since.len() + server.held.len());
+    sizes.sum()
 }
