@@ -180,20 +180,39 @@ impl DnsCluster {
             None if service.is_headless() => DnsServiceKind::Headless,
             None => DnsServiceKind::ClusterIp,
         };
-        let snapshot = self.snapshot();
-        let has_port = port.is_none_or(|port| dns::has_port_name(snapshot, service, port));
-        let response_code = if has_port && dns::has_name(snapshot, &service.name) {
-            DnsResponseCode::NoError
-        } else {
-            DnsResponseCode::NxDomain
-        };
+        let missing = self.missing(service, port);
+        let cname = service.external_name.as_deref();
         ServiceAnswersView {
             service: service.name.to_string(),
             kind,
-            response_code,
-            cname: service.external_name.as_deref().map(str::to_owned),
+            response_code: match missing {
+                None => DnsResponseCode::NoError,
+                Some(_) => DnsResponseCode::NxDomain,
+            },
+            missing: missing.map(str::to_owned),
+            cname: cname.filter(|_| missing.is_none()).map(str::to_owned),
             answers,
         }
+    }
+
+    /// Why DNS does not have the name of the Service or of its port; `None` if it does.
+    fn missing(&self, service: &Service, port: Option<&str>) -> Option<&'static str> {
+        let snapshot = self.snapshot();
+        let is_external = service.external_name.is_some();
+        if !dns::has_name(snapshot, &service.name) {
+            return Some(if is_external {
+                "the external name is an IP address"
+            } else {
+                "no endpoint is ready"
+            });
+        }
+        let has_port = port.is_none_or(|port| dns::has_port_name(snapshot, service, port));
+        let why = if is_external {
+            "a Service of type ExternalName has no names of ports"
+        } else {
+            "no EndpointSlice with a ready endpoint has the port"
+        };
+        (!has_port).then_some(why)
     }
 }
 

@@ -180,9 +180,12 @@ impl Responder {
     }
 }
 
-/// Whether DNS has the name of a Service: a headless one needs an endpoint.
+/// Whether DNS has the name of a Service: a headless one needs an endpoint, and an external name must not be an address.
 pub fn has_name(snapshot: &Snapshot, service: &ObjectName) -> bool {
-    existing(snapshot, service).is_some()
+    existing(snapshot, service).is_some_and(|service| {
+        let target = service.external_name.as_deref();
+        !target.is_some_and(is_address)
+    })
 }
 
 /// Whether DNS has a name of a port of the Service: ports without a name have none.
@@ -252,7 +255,7 @@ pub(crate) fn published_hosts(
 
 /// An external name that is no name of DNS leads nowhere. One that is an address is not resolved, as the API says.
 fn alias(target: &str) -> NameLookup {
-    if target.trim_end_matches('.').parse::<IpAddr>().is_ok() {
+    if is_address(target) {
         return NameLookup::NoSuchName;
     }
     let name = Name::from_ascii(target).ok();
@@ -261,6 +264,10 @@ fn alias(target: &str) -> NameLookup {
         name.set_fqdn(true);
         NameLookup::Alias(name)
     })
+}
+
+fn is_address(target: &str) -> bool {
+    target.trim_end_matches('.').parse::<IpAddr>().is_ok()
 }
 
 pub(crate) fn family_of(record_type: RecordType) -> Option<Family> {

@@ -17,7 +17,7 @@ pub struct NodeAnswersView {
     pub warnings: Vec<WarningView>,
 }
 
-/// The answers for the name of a Service.
+/// The answers for the name of a Service, or of one of its ports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAnswersView {
@@ -25,7 +25,9 @@ pub struct ServiceAnswersView {
     pub service: String,
     pub kind: DnsServiceKind,
     pub response_code: DnsResponseCode,
-    /// The other name, of a Service of type `ExternalName`.
+    /// Why the name does not exist, as text.
+    pub missing: Option<String>,
+    /// The other name, for the name of a Service of type `ExternalName`.
     pub cname: Option<String>,
     /// One for each type of record that the name may have.
     pub answers: Vec<AnswerView>,

@@ -10,7 +10,7 @@ use super::shortened::shortened;
 use super::stages::{levels, section, stage_lines, what_if, who};
 use super::wrap::wrap;
 use crate::dns_answers::view::{
-    AnswerLevelView, AnswerView, ClientView, DnsResponseCode, DnsServiceKind, ExplainedAnswersView,
+    AnswerLevelView, AnswerView, ClientView, DnsServiceKind, ExplainedAnswersView,
     ServiceAnswersView,
 };
 
@@ -54,13 +54,9 @@ fn service_rows(service: &ServiceAnswersView) -> Vec<Row> {
     if let Some(cname) = &service.cname {
         return vec![row("CNAME", "", "", cname.into())];
     }
-    if service.response_code == DnsResponseCode::NxDomain {
-        let missing = Cell::new(NO_NAME, CellStyle::Warn);
+    if let Some(missing) = &service.missing {
+        let missing = Cell::new(no_name(missing), CellStyle::Warn);
         return vec![row("NXDOMAIN", "", "", missing)];
-    }
-    if service.answers.is_empty() {
-        let missing = Cell::new("no data: no EndpointSlice has the port", CellStyle::Warn);
-        return vec![row("", "", "", missing)];
     }
     let mut rows = Vec::new();
     for answer in &service.answers {
@@ -94,7 +90,9 @@ fn blank_repeated(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-const NO_NAME: &str = "the name does not exist: no endpoint is ready";
+fn no_name(missing: &str) -> String {
+    format!("the name does not exist: {missing}")
+}
 
 fn no_data(answer: &AnswerView) -> String {
     let why = answer.refusal.as_deref().unwrap_or("no endpoint");
@@ -151,6 +149,9 @@ pub fn explained(view: &ExplainedAnswersView, width: Option<usize>) -> String {
 /// What a name has instead of a decision.
 fn undecided(service: &ServiceAnswersView) -> &'static str {
     match service.kind {
+        DnsServiceKind::ExternalName if service.missing.is_some() => {
+            "no client gets records (type ExternalName)"
+        }
         DnsServiceKind::ClusterIp => {
             "every client gets the cluster IPs (the Service is not headless)"
         }
@@ -168,8 +169,8 @@ fn headless(
     width: Option<usize>,
 ) -> String {
     let mut text = format!("{}\n", title(service, answer));
-    if service.response_code == DnsResponseCode::NxDomain {
-        let words = format!("NXDOMAIN: {NO_NAME}");
+    if let Some(missing) = &service.missing {
+        let words = format!("NXDOMAIN: {}", no_name(missing));
         let _written = writeln!(text, "{}", paint(words, CellStyle::Warn));
     }
     let Some(decision) = &answer.decision else {

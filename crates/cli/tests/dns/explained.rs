@@ -241,6 +241,55 @@ fn a_port_has_the_records_of_the_server() {
 }
 
 #[test]
+fn a_name_that_does_not_exist_is_explained_with_its_reason() {
+    let folder = cluster();
+    let more = "
+{apiVersion: v1, kind: Service, metadata: {name: alias, namespace: shop}, spec: {type: ExternalName, externalName: www.example.com, ports: [{name: http, port: 80}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: address, namespace: shop}, spec: {type: ExternalName, externalName: 192.0.2.1}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: late, namespace: shop}, spec: {clusterIP: None, ports: [{name: http, port: 80, targetPort: later}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: late-1, namespace: shop, labels: {kubernetes.io/service-name: late}},
+  addressType: IPv4, ports: [], endpoints: [{addresses: [10.244.9.1], nodeName: n1}]}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: late-2, namespace: shop, labels: {kubernetes.io/service-name: late}},
+  addressType: IPv4, ports: [{name: more, port: 81}], endpoints: [{addresses: [10.244.9.2], conditions: {ready: false}}]}
+";
+    std::fs::write(folder.path().join("more.yaml"), more).unwrap();
+    for (target, expected) in [
+        (
+            "shop/alias:http",
+            "a Service of type ExternalName has no names of ports",
+        ),
+        ("shop/address", "the external name is an IP address"),
+        (
+            "shop/late:http",
+            "no EndpointSlice with a ready endpoint has the port",
+        ),
+        (
+            "shop/late:more",
+            "no EndpointSlice with a ready endpoint has the port",
+        ),
+        ("shop/down", "no endpoint is ready"),
+    ] {
+        let words = ["explain", target, "--dns", "--node", "n1"];
+        let view = json(folder.path(), &words);
+        assert_eq!(view["responseCode"], "NXDOMAIN", "{target}");
+        assert_eq!(view["missing"], expected, "{target}");
+        assert_eq!(view["cname"], Value::Null, "{target}");
+        let Output { code, text, errors } = run_in("200", folder.path(), &words);
+        assert_eq!(code, Some(0), "{target}: {errors}");
+        let words = format!("the name does not exist: {expected}");
+        let is_said = text.contains("NXDOMAIN") && text.contains(&words);
+        assert!(is_said && !text.contains("CNAME"), "{target}: {text}");
+    }
+    let view = json(folder.path(), &["explain", "shop/alias", "--dns"]);
+    assert_eq!(view["cname"], "www.example.com");
+    assert_eq!(view["missing"], Value::Null);
+}
+
+#[test]
 fn settings_of_virtual_servers_are_noted() {
     let folder = cluster();
     for command in [&["explain", "shop/cart"][..], &["render"]] {
