@@ -95,7 +95,8 @@ impl Forwarder {
     }
 
     /// Asks one upstream server after the other until one answers, in the same way as the client asks. A datagram may be
-    /// lost, so servers that do not answer are asked again. The answer may be truncated. If servers only report that they cannot answer, it is what the first of them reports.
+    /// lost, so servers that do not answer are asked again. The answer may be truncated. If servers only report that they
+    /// cannot answer, it is what the first of them reports.
     pub(crate) async fn ask(
         &self,
         query: &Query,
@@ -110,16 +111,19 @@ impl Forwarder {
         let _permit = permit.map_err(|limit| self.refused(client, limit))?;
         let first = self.preferred.load(Ordering::Relaxed);
         let count = self.upstreams.len();
-        let (began, mut unable) = (Instant::now(), None);
+        let (began, mut unable) = (Instant::now(), Vec::new());
         for step in 0..ROUNDS * count {
             let is_repeated = step >= count;
-            if is_repeated && (unable.is_some() || began.elapsed() >= REPEAT_WITHIN) {
+            if is_repeated && began.elapsed() >= REPEAT_WITHIN {
                 break;
             }
             let at = (first + step) % count;
             let Some(&upstream) = self.upstreams.get(at) else {
                 continue;
             };
+            if unable.iter().any(|(known, _)| *known == at) {
+                continue;
+            }
             let message = question(query, flags);
             let asked = Instant::now();
             match exchange_in_time(upstream, &message, transport).await {
@@ -128,12 +132,12 @@ impl Forwarder {
                     self.metrics.upstream_answered(at, code, asked.elapsed());
                     if is_unable(code) {
                         tracing::debug!("upstream {upstream} cannot answer: {code}");
-                        unable.get_or_insert(answer);
+                        unable.push((at, answer));
                         continue;
                     }
                     // A client can ask for a name that only one server cannot resolve: that must not change which server
                     // all clients ask.
-                    if unable.is_none() {
+                    if unable.is_empty() {
                         self.preferred.store(at, Ordering::Relaxed);
                     }
                     return Ok(answer);
@@ -144,7 +148,10 @@ impl Forwarder {
                 }
             }
         }
-        unable.ok_or(ForwardError::Failed)
+        let reported = unable.into_iter().next();
+        reported
+            .map(|(_, answer)| answer)
+            .ok_or(ForwardError::Failed)
     }
 
     fn refused(&self, client: IpAddr, limit: LimitReached) -> ForwardError {
@@ -329,6 +336,16 @@ mod tests {
         address
     }
 
+    /// The code of the answer to a client.
+    async fn asked(upstreams: Vec<SocketAddr>) -> ResponseCode {
+        let metrics = Arc::new(DnsMetrics::new(&upstreams));
+        let forwarder = Forwarder::new(upstreams, metrics);
+        let client = IpAddr::from([10, 244, 1, 7]);
+        let (query, flags) = (query(), QueryFlags::default());
+        let answer = forwarder.ask(&query, flags, DnsTransport::Udp, client);
+        answer.await.unwrap().metadata.response_code
+    }
+
     #[test]
     fn a_server_that_cannot_answer_is_followed_by_the_next_and_stays_the_first() {
         use ResponseCode::{NXDomain, NoError, NotImp, Refused, ServFail};
@@ -356,12 +373,16 @@ mod tests {
     fn a_lost_datagram_is_sent_again_to_an_only_server() {
         runtime().block_on(async {
             let upstreams = vec![lossy_upstream(ResponseCode::NoError, 1).await];
-            let metrics = Arc::new(DnsMetrics::new(&upstreams));
-            let forwarder = Forwarder::new(upstreams, metrics);
-            let client = IpAddr::from([10, 244, 1, 7]);
-            let (query, flags) = (query(), QueryFlags::default());
-            let answer = forwarder.ask(&query, flags, DnsTransport::Udp, client);
-            let code = answer.await.unwrap().metadata.response_code;
+            assert_eq!(asked(upstreams).await, ResponseCode::NoError);
+        });
+    }
+
+    #[test]
+    fn a_lost_datagram_is_sent_again_although_another_server_refuses() {
+        runtime().block_on(async {
+            let refusing = upstream(ResponseCode::Refused).await;
+            let lossy = lossy_upstream(ResponseCode::NoError, 1).await;
+            let code = asked(vec![refusing, lossy]).await;
             assert_eq!(code, ResponseCode::NoError);
         });
     }
