@@ -89,7 +89,7 @@ fn watch_options(args: &DnsArgs) -> WatchOptions {
         },
         clients: ClientNodes::All,
         relists: Relists::Confirm,
-        allowed: args.allow_lists.get(),
+        allowed: args.allow_lists().get(),
         services: ServiceSelection::All,
         clock: Clock::system(),
     }

@@ -73,18 +73,10 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
 /// Prints which settings of virtual servers do not count, as the running agent is queried, which
 /// has its own.
 pub(crate) fn note_settings(args: &ServiceArgs) {
-    let lists = &args.allow_lists;
-    let of_lists = [
-        (
-            "--annotation-label-keys",
-            lists.annotation_label_keys.is_some(),
-        ),
-        ("--external-ip-ranges", !lists.external_ip_ranges.is_empty()),
-    ];
-    note(
-        of_virtual_servers(args).into_iter().chain(of_lists),
-        NO_EFFECT,
-    );
+    let keys = &args.allow_lists.annotation_label_keys;
+    let keys = ("--annotation-label-keys", keys.is_some());
+    let of_servers = of_virtual_servers(args).into_iter();
+    note(of_servers.chain([keys]), NO_EFFECT);
 }
 
 /// Prints which settings do not count, as DNS has no virtual servers.
@@ -93,12 +85,14 @@ pub(crate) fn note_settings_of_virtual_servers(args: &ServiceArgs) {
 }
 
 /// The settings that only virtual servers have, and whether each is given.
-fn of_virtual_servers(args: &ServiceArgs) -> [(&'static str, bool); 4] {
+fn of_virtual_servers(args: &ServiceArgs) -> [(&'static str, bool); 5] {
+    let external_ips = &args.allow_lists.external_ip_ranges;
     [
         ("--service-cidr", !args.service_cidr.is_empty()),
         ("--scheduler", args.scheduler != Scheduler::default()),
         ("--nodeport-addresses", !args.nodeport_addresses.is_empty()),
         ("--fwmark-mask", args.fwmark_mask != MarkMask::default()),
+        ("--external-ip-ranges", !external_ips.is_empty()),
     ]
 }
 

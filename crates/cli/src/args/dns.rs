@@ -67,8 +67,10 @@ pub struct DnsArgs {
     #[arg(long, value_name = "IP,...", value_delimiter = ',')]
     pub endpoint: Vec<IpAddr>,
 
-    #[command(flatten)]
-    pub allow_lists: AllowListArgs,
+    /// Node labels that Service annotations may use besides zone, region and capacity; default:
+    /// any.
+    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = values::label_key)]
+    pub annotation_label_keys: Option<Vec<String>>,
 
     /// Format of log lines (to standard error).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
@@ -82,6 +84,14 @@ impl DnsArgs {
             vec![self.listen.ip()]
         } else {
             self.endpoint.clone()
+        }
+    }
+
+    /// Answers have no external IPs.
+    pub fn allow_lists(&self) -> AllowListArgs {
+        AllowListArgs {
+            annotation_label_keys: self.annotation_label_keys.clone(),
+            external_ip_ranges: Vec::new(),
         }
     }
 }

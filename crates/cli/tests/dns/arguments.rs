@@ -82,6 +82,24 @@ fn wrong_arguments_and_input_exit_with_2() {
 }
 
 #[test]
+fn options_without_effect_on_answers_are_refused() {
+    let folder = cluster();
+    let path = folder.path().to_str().unwrap();
+    let good = ["--cluster", path, "--node", "n1", "--listen", "127.0.0.1:0"];
+    for (option, value, message) in [
+        (
+            "--external-ip-ranges",
+            "192.0.2.0/24",
+            "unexpected argument '--external-ip-ranges'",
+        ),
+    ] {
+        let (code, errors) = run(&[&good[..], &[option, value]].concat());
+        assert_eq!(code, Some(2), "{option}: {errors}");
+        assert!(errors.contains(message), "{option}: {errors}");
+    }
+}
+
+#[test]
 fn a_wrong_resolver_file_exits_with_2() {
     let folder = cluster();
     let path = folder.path().to_str().unwrap();

@@ -293,13 +293,16 @@ fn a_name_that_does_not_exist_is_explained_with_its_reason() {
 fn settings_of_virtual_servers_are_noted() {
     let folder = cluster();
     for command in [&["explain", "shop/cart"][..], &["render"]] {
-        let words = [command, &["--dns", "--node", "n1", "--scheduler", "rr"]].concat();
-        let Output { code, errors, .. } = run_in("80", folder.path(), &words);
-        assert_eq!(code, Some(0), "{errors}");
-        assert_eq!(
-            errors,
-            "note: --scheduler has no effect on answers of DNS\n"
-        );
+        for (option, value) in [
+            ("--scheduler", "rr"),
+            ("--external-ip-ranges", "192.0.2.0/24"),
+        ] {
+            let words = [command, &["--dns", "--node", "n1", option, value]].concat();
+            let Output { code, errors, .. } = run_in("80", folder.path(), &words);
+            assert_eq!(code, Some(0), "{errors}");
+            let note = format!("note: {option} has no effect on answers of DNS\n");
+            assert_eq!(errors, note);
+        }
     }
 }
 
