@@ -27,7 +27,7 @@ pub struct DnsArgs {
     pub node: String,
 
     /// Source of other Nodes: the Node objects, or the `TopologyMap` that the controller writes.
-    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes)]
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodeSourceArg::Nodes, conflicts_with = "cluster")]
     pub node_source: NodeSourceArg,
 
     /// The address and port to answer on, over UDP and TCP.

@@ -88,6 +88,11 @@ fn options_without_effect_on_answers_are_refused() {
     let good = ["--cluster", path, "--node", "n1", "--listen", "127.0.0.1:0"];
     for (option, value, message) in [
         (
+            "--node-source",
+            "map",
+            "cannot be used with '--node-source <SOURCE>'",
+        ),
+        (
             "--external-ip-ranges",
             "192.0.2.0/24",
             "unexpected argument '--external-ip-ranges'",

@@ -13,8 +13,7 @@ const BOTH: &[(&str, &str)] = &[("10.244.1.10", "n1"), ("10.244.2.10", "n2")];
 
 #[test]
 fn clients_of_two_nodes_get_the_endpoints_of_their_zone_over_udp_and_tcp() {
-    // Files have Nodes and no map.
-    let program = Program::with(BOTH, &["--ttl", "7", "--node-source", "map"]);
+    let program = Program::with(BOTH, &["--ttl", "7"]);
     let elsewhere = Ipv4Addr::LOCALHOST;
     let question = query(CART, RecordType::A);
     for (client, expected) in [
