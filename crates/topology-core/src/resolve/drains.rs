@@ -111,7 +111,7 @@ impl<'a> Drains<'a> {
     }
 
     fn ask_at(&mut self, moment: i64) {
-        self.resolve_again_at = time::sooner(self.resolve_again_at, moment);
+        self.resolve_again_at = Some(time::sooner(self.resolve_again_at, moment));
     }
 
     /// The parts of the traffic, each with the drains that apply to it; the last part has the most.

@@ -13,8 +13,8 @@ pub(super) fn next(began: i64, duration: i64, passed: i64, steps: i64) -> i64 {
 }
 
 /// The sooner of a time that was requested before, if any, and `moment`.
-pub(super) fn sooner(requested: Option<i64>, moment: i64) -> Option<i64> {
-    Some(requested.map_or(moment, |requested| requested.min(moment)))
+pub(super) fn sooner(requested: Option<i64>, moment: i64) -> i64 {
+    requested.map_or(moment, |requested| requested.min(moment))
 }
 
 #[cfg(test)]

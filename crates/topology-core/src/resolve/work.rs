@@ -264,7 +264,7 @@ impl<'a> PortWork<'a> {
 
     /// Requests to resolve again at `moment`, unless an earlier time was requested.
     pub(super) fn ask_at(&mut self, moment: i64) {
-        self.resolve_again_at = time::sooner(self.resolve_again_at, moment);
+        self.resolve_again_at = Some(time::sooner(self.resolve_again_at, moment));
     }
 
     /// Creates a single level with all traffic, and assigns candidates to it.
