@@ -1,4 +1,4 @@
-//! `/healthz`, `/livez` and `/readyz`, as in kube-proxy (KP-HC-01 to KP-HC-05).
+//! `/healthz` and `/livez`, as in kube-proxy (KP-HC-01 to KP-HC-05), and `/readyz`.
 //!
 //! Load balancers and cloud controllers use `/healthz`: "may traffic for Services be sent through this node?". The
 //! kubelet uses `/livez`: "does the proxy work?". Both are derived from one [`HealthState`].
@@ -89,7 +89,7 @@ pub(crate) fn router<S: HealthSource>(source: S, metrics: Metrics) -> Router {
         .route("/livez", answer(Probe::Livez))
         // kube-proxy does not have this path: if kube-proxy has the port, its responses do not make this agent's pod
         // ready.
-        .route("/readyz", answer(Probe::Healthz))
+        .route("/readyz", answer(Probe::Readyz))
         .layer(map_response(mark))
 }
 
@@ -126,6 +126,8 @@ fn evaluate(probe: Probe, state: &HealthState, now: Timestamp) -> (bool, Body) {
     let eligible = state.node_eligible.unwrap_or(true);
     let (fine, node_eligible) = match probe {
         Probe::Healthz => (healthy && eligible && state.programmed, Some(eligible)),
+        // A node that may not receive traffic must not hold up the update of the agents.
+        Probe::Readyz => (healthy && state.programmed, None),
         Probe::Livez => (healthy, None),
     };
     let latest = status.values().map(|family| family.last_updated).max();
@@ -219,12 +221,11 @@ mod tests {
         let done = state(None, Some(true));
         assert_eq!(asked("/readyz", &done).await, "HTTP/1.0 200 OK");
         let leaving = state(None, Some(false));
-        for path in ["/readyz", "/healthz"] {
-            assert_eq!(
-                asked(path, &leaving).await,
-                "HTTP/1.0 503 Service Unavailable"
-            );
-        }
+        assert_eq!(asked("/readyz", &leaving).await, "HTTP/1.0 200 OK");
+        assert_eq!(
+            asked("/healthz", &leaving).await,
+            "HTTP/1.0 503 Service Unavailable"
+        );
     }
 
     fn json(probe: Probe, state: &HealthState, now: i64) -> (bool, serde_json::Value) {

@@ -13,6 +13,8 @@ pub enum Probe {
     Healthz,
     /// `/livez`.
     Livez,
+    /// `/readyz`, which kube-proxy does not have.
+    Readyz,
 }
 
 /// How a drain ended.
@@ -107,6 +109,7 @@ impl Metrics {
         let family = match probe {
             Probe::Healthz => &self.counts().healthz,
             Probe::Livez => &self.counts().livez,
+            Probe::Readyz => return,
         };
         family.get_or_create(&CodeLabel { code }).inc();
     }
