@@ -7,7 +7,7 @@ use std::path::Path;
 use super::component::Component;
 
 /// The registry part of the names of our images.
-const HOME: &str = "ipvs-topo.io";
+const HOME: &str = "registry.invalid/ipvs-topo";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LayerEntry {
