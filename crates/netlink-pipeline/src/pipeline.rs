@@ -66,25 +66,28 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
         self.results
     }
 
-    /// Fills the datagram from the source. A message that cannot be sent gets its result at once and closes a datagram
-    /// that is not empty, so that the results of one datagram are contiguous.
+    /// Fills the datagram from the source. A message that cannot be sent gets its result at once, and the next one
+    /// another datagram, so that the results of one datagram are contiguous.
     fn fill(&mut self) {
-        while !self.exhausted && !self.datagram.is_full() {
+        while !self.exhausted && !self.datagram.is_full() && !self.is_followed() {
             if self.datagram.is_empty() {
                 self.datagram_index = self.results.len();
             }
             match self.source.write_next(&mut self.datagram) {
                 Some(Ok(())) => self.results.push(Ok(())),
                 Some(Err(why)) => {
-                    self.results
-                        .push(Err(Box::new(RequestError::Unsendable(why))));
-                    if !self.datagram.is_empty() {
-                        return;
-                    }
+                    let error = RequestError::Unsendable(why);
+                    self.results.push(Err(Box::new(error)));
                 }
                 None => self.exhausted = true,
             }
         }
+    }
+
+    /// Whether a result that is not of the datagram follows its results.
+    fn is_followed(&self) -> bool {
+        let end = self.datagram_index + self.datagram.count() as usize;
+        !self.datagram.is_empty() && end < self.results.len()
     }
 
     fn has_room(&self) -> bool {
