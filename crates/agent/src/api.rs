@@ -12,6 +12,9 @@
 //! Errors are `{"error": "..."}`. Large clusters are read in pages, so neither the loop nor this process's memory is
 //! used for everything at the same time.
 //!
+//! A process that may open the socket can be hostile: a DNS server, which parses packets of every pod, may have been
+//! taken over. So requests, connections of servers and explanations in progress are limited.
+//!
 //! [`HeadView`]: agent_api::status::HeadView
 //! [`PageView`]: agent_api::status::PageView
 //! [`ExplainView`]: agent_api::view::ExplainView
@@ -20,6 +23,7 @@
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub(crate) mod admission;
 mod answer;
 mod connection;
 pub(crate) mod context;
@@ -27,6 +31,7 @@ mod live;
 mod refusal;
 pub(crate) mod socket;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use agent_api::describe;
@@ -38,6 +43,9 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use telemetry::ConnectionLimit;
+use tokio::net::UnixListener;
+use tokio::sync::Semaphore;
 use topology_core::model::ObjectName;
 
 use self::context::Api;
@@ -47,6 +55,13 @@ use crate::state::{Page, ServiceState};
 /// Services in one page, unless the client requests fewer.
 pub(crate) const PAGE: usize = 200;
 
+/// Explanations in progress. They go on when their clients close the connection.
+const MAX_EXPLANATIONS: usize = 2;
+static EXPLANATIONS: Semaphore = Semaphore::const_new(MAX_EXPLANATIONS);
+
+/// Concurrent connections, without those of servers that hold one.
+const MAX_CONNECTIONS: usize = 64;
+
 #[derive(Debug, Default, Deserialize)]
 struct Ask {
     name: Option<String>,
@@ -54,8 +69,14 @@ struct Ask {
     limit: Option<usize>,
 }
 
+/// Answers on the socket until the task is dropped.
+pub(crate) async fn serve(listener: UnixListener, api: Api) -> Infallible {
+    let limit = ConnectionLimit::new(MAX_CONNECTIONS);
+    telemetry::serve_within(listener, router(Arc::new(api)), limit).await
+}
+
 /// The routes of the API.
-pub(crate) fn router(api: Arc<Api>) -> Router {
+fn router(api: Arc<Api>) -> Router {
     Router::new()
         .route("/v1/status", get(status))
         .route("/v1/services", get(services))
@@ -99,11 +120,16 @@ async fn explain(
         )
     })?;
     let name = object_name(&name)?;
+    let turn = EXPLANATIONS.acquire().await;
     let Some(input) = api.handle.explain_input(name.clone()).await? else {
         return Err(missing(&api, name).await);
     };
     // What-if trials take a while with thousands of endpoints; other requests are served meanwhile.
-    let explained = tokio::task::spawn_blocking(move || input.explain()).await;
+    let explained = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        input.explain()
+    })
+    .await;
     let explained = explained
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
     explained

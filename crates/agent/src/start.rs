@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::agent_config::AgentConfig;
 use crate::agent_status::reporter;
+use crate::api::admission::Admission;
 use crate::api::context::Api;
 use crate::api::socket::{self, Socket};
 use crate::endpoint_connections::EndpointConnections;
@@ -69,12 +70,7 @@ pub async fn run(
     let mut servers = JoinSet::new();
     let connections = ends.endpoint_connections.clone();
     let api = api(&options, &handle, sync_status.clone(), connections);
-    let api = api::router(Arc::new(api));
-    servers.spawn(async move {
-        if let Err(error) = axum::serve(listener, api).await {
-            tracing::error!(%error, "local API ended");
-        }
-    });
+    servers.spawn(async move { match api::serve(listener, api).await {} });
     let (events, recorded) = NodeEvents::channel();
     events.record(NodeEvent::starting());
     let tcp_servers = TcpServers {
@@ -176,7 +172,7 @@ fn api(
             .map_or_else(name, |sync_status| sync_status.server().to_owned()),
         sync_status,
         started: options.started,
-        endpoint_connections,
+        admission: Admission::new(endpoint_connections),
     }
 }
 

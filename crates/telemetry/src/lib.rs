@@ -12,7 +12,7 @@ mod text;
 pub use process::{Process, ProcessStart, adjust_oom_score, stop_signal};
 pub use requests::ClientRequests;
 pub use server::{
-    ConnectionLimit, listen, listen_in_both_families, listen_in_family, raise_file_limit, serve,
-    serve_within,
+    ConnectionLimit, LongLived, StreamListener, listen, listen_in_both_families, listen_in_family,
+    raise_file_limit, serve, serve_within,
 };
 pub use text::Format;

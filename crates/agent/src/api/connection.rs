@@ -1,25 +1,32 @@
 //! Connections of servers on this node: `POST /v1/endpoint-connection?endpoints=10.244.1.10:53,[fd00::10]:53`.
 //!
-//! The response has the code 200 at once, and its body never ends. The kernel closes the connection of a server that ends;
-//! hyper then drops the body, and with it the [`EndpointConnection`].
+//! The response has the code 200, and its body never ends. The kernel closes the connection of a server that ends; hyper
+//! then drops the body, and with it the [`AdmittedConnection`].
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use futures_util::stream;
 use serde::Deserialize;
+use telemetry::LongLived;
+use tokio::time::sleep;
 
+use super::admission::{AdmittedConnection, MAX_CONNECTIONS};
 use super::context::Api;
 use super::refusal::Refusal;
-use crate::endpoint_connections::EndpointConnection;
 
 /// More endpoints than a server has, whose pod has at most two addresses.
 const MOST_ENDPOINTS: usize = 16;
+
+/// Interval of the bytes in a response.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ConnectQuery {
@@ -29,7 +36,7 @@ pub(super) struct ConnectQuery {
 pub(super) async fn open(
     State(api): State<Arc<Api>>,
     Query(query): Query<ConnectQuery>,
-) -> Result<Body, Refusal> {
+) -> Result<(Extension<LongLived>, Body), Refusal> {
     let endpoints = parse(&query.endpoints).ok_or_else(|| {
         let words = format!(
             "{:?} is not a list of at most {MOST_ENDPOINTS} endpoints such as 10.244.1.10:53,[fd00::10]:53",
@@ -37,10 +44,11 @@ pub(super) async fn open(
         );
         Refusal::new(StatusCode::BAD_REQUEST, words)
     })?;
-    for endpoint in &endpoints {
-        tracing::info!("the server at {endpoint} is connected to this agent");
-    }
-    Ok(held(api.endpoint_connections.connect(endpoints)))
+    let admitted = api.admission.admit(endpoints).await.ok_or_else(|| {
+        let words = format!("{MAX_CONNECTIONS} servers are connected, and no more are admitted");
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words)
+    })?;
+    Ok((Extension(LongLived), held(admitted)))
 }
 
 fn parse(endpoints: &str) -> Option<BTreeSet<SocketAddr>> {
@@ -56,29 +64,45 @@ fn parse(endpoints: &str) -> Option<BTreeSet<SocketAddr>> {
 }
 
 /// A body without end, which holds the connection until it is dropped.
-fn held(connection: EndpointConnection) -> Body {
-    Body::from_stream(stream::once(async move {
-        let _connection = connection;
-        std::future::pending::<Result<Bytes, Infallible>>().await
+///
+/// hyper does not notice the end of a client that has sent more than a request without a body. Writing to it fails.
+fn held(connection: AdmittedConnection) -> Body {
+    Body::from_stream(stream::unfold(connection, |connection| async {
+        sleep(HEARTBEAT).await;
+        Some((Ok::<_, Infallible>(Bytes::from_static(b"\n")), connection))
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use agent_api::client;
+    use axum::response::IntoResponse as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixStream;
     use tokio::sync::oneshot;
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::api::router;
+    use crate::api::admission::Admission;
     use crate::api::socket::{Socket, listen};
     use crate::endpoint_connections::EndpointConnections;
-    use crate::state::channel;
+    use crate::state::{AgentHandle, channel};
 
     const ENDPOINT: &str = "10.244.1.10:53";
+
+    fn api(handle: AgentHandle, connections: EndpointConnections) -> Api {
+        Api {
+            handle,
+            node: "n1".into(),
+            source: String::new(),
+            sync_status: None,
+            started: Instant::now(),
+            admission: Admission::new(connections),
+        }
+    }
 
     /// The API on a socket, which ends with the test.
     async fn serve(folder: &Path) -> (PathBuf, EndpointConnections) {
@@ -86,17 +110,10 @@ mod tests {
         let Socket { listener, file } = listen(&path).await.unwrap();
         let (handle, ends) = channel();
         let connections = ends.endpoint_connections.clone();
-        let api = Api {
-            handle,
-            node: "n1".into(),
-            source: String::new(),
-            sync_status: None,
-            started: Instant::now(),
-            endpoint_connections: connections.clone(),
-        };
+        let api = api(handle, connections.clone());
         tokio::spawn(async move {
             let _held = (file, ends);
-            axum::serve(listener, router(Arc::new(api))).await.unwrap();
+            match crate::api::serve(listener, api).await {}
         });
         (path, connections)
     }
@@ -153,6 +170,63 @@ mod tests {
             assert!(error.contains("is not a list of at most 16"), "{error}");
         }
         assert_eq!(connections.ended(), BTreeSet::new());
+    }
+
+    #[tokio::test]
+    async fn a_connection_outlasts_the_limits_of_requests_and_of_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connections) = serve(folder.path()).await;
+        let server = connect(&path, &[ENDPOINT]).await;
+        let mut silent = Vec::new();
+        for _ in 0..200 {
+            silent.push(UnixStream::connect(&path).await.unwrap());
+        }
+        assert_eq!(silent[0].read(&mut [0; 1]).await.unwrap(), 0);
+        tokio::time::pause();
+        sleep(Duration::from_secs(3_600)).await;
+        assert!(!server.is_finished());
+        assert_eq!(connections.ended(), BTreeSet::new());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_client_is_noticed_whatever_it_has_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connections) = serve(folder.path()).await;
+        let head =
+            format!("POST /v1/endpoint-connection?endpoints={ENDPOINT} HTTP/1.1\r\nHost: a\r\n");
+        for more in ["\r\nGET / HTTP/1.1", "Content-Length: 1\r\n\r\n"] {
+            let mut client = UnixStream::connect(&path).await.unwrap();
+            client.write_all(head.as_bytes()).await.unwrap();
+            client.write_all(more.as_bytes()).await.unwrap();
+            client.read_exact(&mut [0; 15]).await.unwrap();
+            assert_eq!(connections.ended(), BTreeSet::new());
+            drop(client);
+            tokio::time::pause();
+            sleep(HEARTBEAT * 2).await;
+            assert_eq!(connections.ended().len(), 1, "{more:?}");
+            tokio::time::resume();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn servers_beyond_the_limit_are_refused_until_one_ends() {
+        let (handle, _ends) = channel();
+        let api = Arc::new(api(handle, EndpointConnections::default()));
+        let connect = async || {
+            let query = ConnectQuery {
+                endpoints: ENDPOINT.to_owned(),
+            };
+            let opened = open(State(Arc::clone(&api)), Query(query)).await;
+            opened.map_err(|refusal| refusal.into_response().status())
+        };
+        let mut servers = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            servers.push(connect().await.unwrap());
+        }
+        let refused = connect().await.unwrap_err();
+        assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE);
+        servers.pop();
+        assert!(connect().await.is_ok());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cluster::api::SyncStatus;
 
-use crate::endpoint_connections::EndpointConnections;
+use super::admission::Admission;
 use crate::state::AgentHandle;
 
 #[derive(Debug)]
@@ -17,6 +17,6 @@ pub(crate) struct Api {
     /// The state of the watches; none for files.
     pub sync_status: Option<SyncStatus>,
     pub started: Instant,
-    /// The connections of servers on this node.
-    pub endpoint_connections: EndpointConnections,
+    /// Admits the connections of servers on this node.
+    pub admission: Admission,
 }

@@ -1,5 +1,7 @@
 //! Tests the API over a real socket, with a loop that answers from files and a fake kernel.
 
+mod limits;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -17,12 +19,13 @@ use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::admission::Admission;
 use super::*;
 use crate::endpoint_connections::EndpointConnections;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
-    DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Query,
-    ServerState, Surroundings, channel,
+    AgentHandle, DrainState, FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus,
+    Pulse, Query, ServerState, Surroundings, channel,
 };
 
 /// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.
@@ -257,11 +260,16 @@ async fn serve() -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
 async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
     let (handle, ends) = channel();
     tokio::spawn(answer_questions(ends, loaded));
+    serve_loop(handle).await
+}
+
+/// Does the same for a loop that the test answers for.
+async fn serve_loop(handle: AgentHandle) -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.sock");
     let socket::Socket { listener, file } = socket::listen(&path).await.unwrap();
     let api = Api {
-        endpoint_connections: EndpointConnections::default(),
+        admission: Admission::new(EndpointConnections::default()),
         handle,
         node: "n1".into(),
         source: "/etc/cluster".into(),
@@ -270,7 +278,7 @@ async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<(
     };
     let server = tokio::spawn(async move {
         let _file = file;
-        axum::serve(listener, router(Arc::new(api))).await.unwrap();
+        match super::serve(listener, api).await {}
     });
     (folder, path, server)
 }
