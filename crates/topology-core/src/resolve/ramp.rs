@@ -9,6 +9,7 @@ use super::reason::Reason;
 use super::stages::{STAGES, TOGETHER};
 use super::work::PortWork;
 use super::{candidates::PortCandidates, source::Choice, subset};
+use crate::memory::ServerMemory;
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
@@ -21,25 +22,32 @@ pub(super) fn decide<'a>(
 ) -> PortWork<'a> {
     let mut phases = drains.phases();
     let (size, known) = phases.pop().unwrap_or((Ratio::ONE, Vec::new()));
-    let begin = |known, candidates, choice: Choice<'a>| {
+    let begin = |known, candidates, choice: Choice<'a>, memory| {
         let mut work = PortWork::new(view, candidates, known);
         work.adopt(choice);
+        work.memory = memory;
         for stage in STAGES.iter().filter(|stage| stage.number < TOGETHER) {
             stage.run(&mut work);
         }
         work
     };
     if phases.is_empty() {
-        return begin(known, candidates, choice);
+        return begin(known, candidates, choice, None);
     }
-    let mut work = begin(known, candidates.clone(), choice.clone());
+    let mut parts: Vec<(Ratio, PortWork<'a>)> = Vec::with_capacity(phases.len());
+    for (size, known) in phases {
+        let memory = memory_of_first(&parts);
+        let mut part = begin(known, candidates.clone(), choice.clone(), memory);
+        subset::run(&mut part);
+        parts.push((size, part));
+    }
+    let memory = memory_of_first(&parts);
+    let mut work = begin(known, candidates, choice, memory);
     subset::run(&mut work);
     let mut shares = desired(&work, size);
-    for (size, known) in phases {
-        let mut part = begin(known, candidates.clone(), choice.clone());
-        subset::run(&mut part);
-        add(&mut work, &part);
-        for (sum, share) in shares.iter_mut().zip(desired(&part, size)) {
+    for (size, part) in &parts {
+        add(&mut work, part);
+        for (sum, share) in shares.iter_mut().zip(desired(part, *size)) {
             *sum = *sum + share;
         }
     }
@@ -50,6 +58,13 @@ pub(super) fn decide<'a>(
     }
     settle(&mut work, &shares);
     work
+}
+
+/// What the part with the fewest drains remembers. The other parts continue from it, so that one recovery hold is in
+/// force for all traffic.
+fn memory_of_first(parts: &[(Ratio, PortWork<'_>)]) -> Option<ServerMemory> {
+    let (_, first) = parts.first()?;
+    first.memory.clone()
 }
 
 /// The share of each candidate in a part of the traffic.

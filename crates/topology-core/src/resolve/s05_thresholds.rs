@@ -6,7 +6,8 @@
 //! merge but is empty (S6). Terminating endpoints are not part of all.
 //!
 //! **Recovery hold**: a level that lost endpoints counts what it had left until it has had more for `recoveryHold`
-//! seconds. Then it counts the minimum of that time. It shrinks at once.
+//! seconds. Then it counts the minimum of that time. It shrinks at once. While a drain ramps, its endpoints are not lost:
+//! the part of the traffic without it counts, and the hold applies to all parts.
 //!
 //! Example: zone 80, `*` 20; zone needs two endpoints and has one; eight are elsewhere: all nine get the same share
 //! (Q21). Source: the merging is our own design; the hold prevents the hotspot on the first pod that comes back in
@@ -16,8 +17,8 @@ use super::Note;
 use super::record::Fact;
 use super::s03_panic::below;
 use super::work::{LevelState, PortWork};
-use crate::memory::{RecoveryHold, ServerMemory};
-use crate::policy::MinReady;
+use crate::memory::RecoveryHold;
+use crate::policy::{LevelKey, MinReady, Policy};
 use crate::ratio::Ratio;
 
 /// Merges levels that have too few endpoints.
@@ -25,9 +26,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled() else {
         return;
     };
-    if policy.recovery_hold > 0 {
-        hold(work, i64::from(policy.recovery_hold) * 1_000);
-    }
+    hold(work, policy);
     let outermost = policy.levels.len().saturating_sub(1);
     for (at, configured) in policy.levels.iter().enumerate().take(outermost) {
         let lacks = work.levels.get(at).is_some_and(|level| {
@@ -67,45 +66,73 @@ pub(super) fn merge(work: &mut PortWork<'_>, at: usize, need: Option<MinReady>) 
 }
 
 /// Lets levels count what the recovery hold permits; or everything, if otherwise no endpoint would count.
-fn hold(work: &mut PortWork<'_>, duration: i64) {
-    let Some(now) = work.me().now else {
-        return;
-    };
-    let me = work.me();
-    let known = me.memory.of(&work.view.service.name, &work.view.key());
-    let mut held = Vec::with_capacity(work.levels.len());
+fn hold(work: &mut PortWork<'_>, policy: &Policy) {
+    let held = remember(work, policy);
     let mut facts = Vec::new();
-    for level in &work.levels {
-        let earlier = known.and_then(|known| {
-            let mut levels = known.held.iter();
-            levels.find(|(key, _)| *key == level.key)
-        });
-        let state = next(earlier.map(|(_, held)| *held), level.usable, now, duration);
-        if let Some((since, _)) = state.growing {
+    for (level, (key, state)) in work.levels.iter().zip(&held) {
+        if let Some((since, _)) = state.growing.filter(|_| level.usable > state.counted) {
             facts.push(Fact::Held {
-                level: level.key.clone(),
+                level: key.clone(),
                 usable: level.usable,
                 counted: state.counted,
-                until: since.saturating_add(duration),
+                until: since.saturating_add(milliseconds(policy)),
             });
         }
+    }
+    work.facts.extend(facts);
+    let counted = |level: &LevelState, state: RecoveryHold| level.usable.min(state.counted);
+    let mut pairs = work.levels.iter().zip(&held);
+    if !pairs.any(|(level, (_, state))| counted(level, *state) > 0) {
+        return;
+    }
+    for (level, (_, state)) in work.levels.iter_mut().zip(&held) {
+        // A merged level counts with the one that it merged into.
+        if level.merged_into.is_none() && level.counted > 0 {
+            level.counted -= level.usable - counted(level, *state);
+        }
+    }
+}
+
+/// The recovery hold of `policy`.
+fn milliseconds(policy: &Policy) -> i64 {
+    i64::from(policy.recovery_hold) * 1_000
+}
+
+/// Counts the endpoints of the levels, and stores the counts for later decisions. A part of the traffic that continues
+/// from the counts of another part does not change them. Empty without a recovery hold.
+fn remember(work: &mut PortWork<'_>, policy: &Policy) -> Vec<(LevelKey, RecoveryHold)> {
+    let Some(now) = work.me().now.filter(|_| policy.recovery_hold > 0) else {
+        return Vec::new();
+    };
+    let memory = work.memory.get_or_insert_default();
+    if !memory.held.is_empty() {
+        return memory.held.clone();
+    }
+    let held = count(work, policy, now);
+    work.memory.get_or_insert_default().held.clone_from(&held);
+    held
+}
+
+/// The counts of the levels now.
+fn count(work: &mut PortWork<'_>, policy: &Policy, now: i64) -> Vec<(LevelKey, RecoveryHold)> {
+    let known = work
+        .me()
+        .memory
+        .of(&work.view.service.name, &work.view.key());
+    let known = known.map_or(&[][..], |known| &known.held);
+    let duration = milliseconds(policy);
+    let mut held = Vec::with_capacity(work.levels.len());
+    for level in &work.levels {
+        let earlier = known.iter().find(|(key, _)| *key == level.key);
+        let state = next(earlier.map(|(_, held)| *held), level.usable, now, duration);
         held.push((level.key.clone(), state));
     }
-    if held.iter().any(|(_, state)| state.counted > 0) {
-        for (level, (_, state)) in work.levels.iter_mut().zip(&held) {
-            // A merged level counts with the one that it merged into.
-            if level.merged_into.is_none() && level.counted > 0 {
-                level.counted -= level.usable - state.counted.min(level.usable);
-            }
+    for (_, state) in &held {
+        if let Some((since, _)) = state.growing {
+            work.ask_at(since.saturating_add(duration));
         }
     }
-    for fact in facts {
-        if let Fact::Held { until, .. } = fact {
-            work.ask_at(until);
-        }
-        work.facts.push(fact);
-    }
-    work.memory.get_or_insert_with(ServerMemory::default).held = held;
+    held
 }
 
 /// The count of a level with `usable` endpoints now.

@@ -332,6 +332,60 @@ fn a_level_that_shrank_waits_before_it_grows_again() {
 }
 
 #[test]
+fn a_drain_ramps_as_fast_with_a_recovery_hold() {
+    let mut policy = prefer();
+    policy.recovery_hold = 10;
+    let mut world = world(policy);
+    world.snapshot.set_drain(ramping());
+    let mut seen = |now| near(&at(&mut world, now).0);
+    assert_eq!(seen(1_000), Ratio::ONE);
+    for step in 1..=10 {
+        assert_eq!(seen(1_000 + 1_000 * step), tenths(10 - step.unsigned_abs()));
+    }
+    assert_eq!(seen(100_000), Ratio::ZERO, "the drain ended");
+    assert_eq!(seen(110_000), Ratio::ONE);
+}
+
+#[test]
+fn endpoints_that_a_ramp_excludes_from_a_part_of_the_traffic_count_in_the_rest() {
+    let mut policy = prefer();
+    (policy.overprovision, policy.recovery_hold) = (Some(100), 10);
+    let mut world = world(policy).node("n1", &[(ZONE, "a")]);
+    let half = endpoints(4, 4).into_iter().enumerate();
+    world = world.endpoints(half.map(|(at, ep)| if at < 2 { ep.on("n1") } else { ep }));
+    world.snapshot.set_drain(Drain {
+        starts: 1_000,
+        expires: 100_000,
+        ramp_seconds: 10,
+        ..drain("node", &["n1"])
+    });
+    for now in [1_000, 2_000, 3_000, 9_000, 11_000] {
+        assert_eq!(near(&at(&mut world, now).0), Ratio::ONE, "at {now}");
+    }
+}
+
+#[test]
+fn a_level_waits_in_every_part_of_the_traffic() {
+    let mut policy = prefer();
+    policy.recovery_hold = 10;
+    let mut world = world(policy);
+    let zones = |near| endpoints(near, 4).into_iter().chain([ep(21).zone("c")]);
+    world = world.endpoints(zones(0));
+    world.snapshot.set_drain(Drain {
+        starts: 1_000,
+        expires: 100_000,
+        ramp_seconds: 10,
+        ..drain("zone", &["b"])
+    });
+    assert_eq!(near(&at(&mut world, 4_000).0), Ratio::ZERO);
+    world = world.endpoints(zones(1));
+    let (server, again) = at(&mut world, 6_000);
+    assert_eq!((near(&server), again), (Ratio::ZERO, Some(7_000)));
+    assert_eq!(near(&at(&mut world, 15_999).0), Ratio::ZERO);
+    assert_eq!(near(&at(&mut world, 16_000).0), Ratio::ONE);
+}
+
+#[test]
 fn an_endpoint_that_drains_is_counted_as_draining_and_not_as_unready() {
     let mut world = world(prefer());
     world.snapshot.set_drain(drain("zone", &["b"]));

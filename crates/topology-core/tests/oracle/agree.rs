@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topology_core::memory::Memory;
+use topology_core::model::Drain;
 use topology_core::resolve::{
     Finding, FindingKind, Refusal, Resolution, ResolvedServer, Viewpoint, resolve,
 };
@@ -12,7 +13,7 @@ use topology_core::scheduler::Scheduler;
 
 use crate::cluster::Cluster;
 use crate::frac::overflown;
-use crate::generate::{ME, NOW, cluster};
+use crate::generate::{ME, NOW, cluster, drain};
 use crate::naive::quantise::buckets;
 use crate::naive::servers::{Server, marks_are_unique};
 use crate::naive::{Id, Outcome, Port, View};
@@ -195,11 +196,45 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
     Ok(())
 }
 
+/// The cluster with a recovery hold in every policy, and with a drain that ramps.
+fn waiting(mut cluster: Cluster, drain: Drain, hold: u32) -> Cluster {
+    let own = cluster
+        .services
+        .iter_mut()
+        .filter_map(|service| service.policy.as_mut());
+    let own = own.map(Arc::make_mut);
+    let objects = cluster.policies.iter_mut().map(|object| &mut object.policy);
+    for policy in own.chain(objects) {
+        policy.recovery_hold = hold;
+        policy.overprovision.get_or_insert(100);
+        (policy.min_endpoints, policy.panic_percent) = (0, 0);
+    }
+    cluster.drains = vec![Drain {
+        starts: NOW - 50_000,
+        expires: NOW + 100_000,
+        ramp_seconds: 100,
+        ..drain
+    }];
+    cluster
+}
+
 proptest! {
     #![proptest_config(crate::cases())]
 
     #[test]
     fn oracle_and_engine_agree(cluster in cluster(), time in times()) {
         compare(&cluster, &time)?;
+    }
+
+    #[test]
+    fn they_agree_about_levels_that_wait_while_a_drain_ramps(
+        cluster in cluster(),
+        drain in drain(),
+        hold in 1..100_u32,
+        new in proptest::collection::btree_set(1..30_u8, 0..25),
+        age in 0..20_000_i64,
+    ) {
+        let cluster = waiting(cluster, drain, hold);
+        compare(&cluster, &Time::Later { new, age })?;
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use topology_core::policy::Policy;
 
 use super::levels::Level;
-use super::{Port, View};
+use super::source::Rule;
+use super::{Ep, Port, View};
 
 /// The endpoints of a level at a query.
 struct Then {
@@ -16,31 +17,36 @@ struct Then {
 
 impl<'a> Port<'a> {
     /// Lets each level count what the hold permits; or everything, if otherwise no endpoint would count.
-    pub(super) fn hold(&self, policy: &Policy, levels: &mut [Level<'a>], had: &[usize]) {
-        let Some(now) = self.view.now.filter(|_| policy.recovery_hold > 0) else {
+    pub(super) fn hold(&self, policy: &Policy, levels: &mut [Level<'a>], has: &[usize]) {
+        if self.view.now.is_none() || policy.recovery_hold == 0 {
             return;
-        };
-        let mut moments = self.moments();
-        moments.push((now, had.to_vec()));
-        let counts = |at| counted(&moments, at, i64::from(policy.recovery_hold) * 1_000);
-        let counts: Vec<usize> = (0..levels.len()).map(counts).collect();
+        }
+        let moments = self.moments();
+        let counts = has.iter().enumerate().map(|(at, has)| {
+            let counted = counted(&moments, at, i64::from(policy.recovery_hold) * 1_000);
+            counted.min(*has)
+        });
+        let counts: Vec<usize> = counts.collect();
         if counts.iter().all(|count| *count == 0) {
             return;
         }
-        for ((level, had), count) in levels.iter_mut().zip(had).zip(counts) {
+        for ((level, has), count) in levels.iter_mut().zip(has).zip(counts) {
             if !level.merged && level.counted > 0 {
-                level.counted -= had - count.min(*had);
+                level.counted -= has - count;
             }
         }
     }
 
-    /// The times of earlier queries, and the endpoints of each level then; `None` if levels were not used.
+    /// The times of earlier queries and of this one, and the endpoints of each level then; none if levels were not
+    /// used.
     fn moments(&self) -> Vec<(i64, Vec<usize>)> {
-        let past = self.view.past.iter().map(|(at, cluster)| {
+        let now = self.view.now.map(|now| (now, self.view.cluster));
+        let all = self.view.past.iter().copied().chain(now);
+        let had = all.map(|(at, cluster)| {
             let view = View {
                 cluster,
                 me: self.view.me,
-                now: Some(*at),
+                now: Some(at),
                 new: BTreeMap::new(),
                 past: Vec::new(),
             };
@@ -48,11 +54,31 @@ impl<'a> Port<'a> {
                 view: &view,
                 ..*self
             };
-            let (rule, endpoints) = (then.rule(), then.endpoints());
-            let (_, drains) = then.phases(&rule, &endpoints).pop().unwrap();
-            (*at, then.place(&rule, &endpoints, &drains).had)
+            (at, then.has())
         });
-        past.collect()
+        had.collect()
+    }
+
+    /// The endpoints of each level; none if levels are not used. A drain that ramps excludes nothing yet.
+    fn has(&self) -> Vec<usize> {
+        let (rule, endpoints) = (self.rule(), self.endpoints());
+        let Rule::Policy(policy) = &rule else {
+            return Vec::new();
+        };
+        let (_, fewest) = self.phases(&rule, &endpoints).swap_remove(0);
+        let remaining = self.remaining(policy, &endpoints, &fewest);
+        if remaining.uniform || self.view.cluster.node(self.view.me).is_none() {
+            return Vec::new();
+        }
+        let level = |ep: &Ep<'_>| {
+            let mut levels = policy.levels.iter();
+            levels.position(|level| self.is_near(ep.endpoint, &level.key))
+        };
+        let in_level = |at| {
+            let rest = remaining.rest.iter();
+            rest.filter(|ep| level(ep) == Some(at)).count()
+        };
+        (0..policy.levels.len()).map(in_level).collect()
     }
 }
 

@@ -37,18 +37,16 @@ impl<'a> Port<'a> {
         'a: 'a,
     {
         let mut levels = self.levels(policy, rest, present);
-        let had: Vec<usize> = levels.iter().map(|level| level.usable.len()).collect();
+        let has: Vec<usize> = levels.iter().map(|level| level.usable.len()).collect();
         self.share_out(policy, &mut levels);
         self.send_clients_away(&mut levels, drains);
-        self.hold(policy, &mut levels, &had);
+        self.hold(policy, &mut levels, &has);
         merge_small(policy, &mut levels);
         let asked: Vec<Frac> = levels.iter().map(|level| level.share).collect();
         empty(policy, &mut levels);
         spill(policy, &mut levels);
         let shed_from = self.cap(policy, &mut levels, rest, &asked);
-        let mut placed = self.split(policy, &levels, rest, shed_from);
-        placed.had = had;
-        placed
+        self.split(policy, &levels, rest, shed_from)
     }
 
     /// S4: each endpoint is in the first level that it shares with this node.

@@ -23,8 +23,20 @@ pub(crate) struct Placed {
     /// The weight in that group.
     pub(crate) capacity: BTreeMap<Id, Frac>,
     pub(crate) drained: BTreeSet<Id>,
-    /// The number of endpoints of each level; empty without levels.
-    pub(crate) had: Vec<usize>,
+}
+
+/// The endpoints of a policy after S0 to S3.
+pub(super) struct Remaining<'a, 'd> {
+    /// Those that may get traffic.
+    pub(super) rest: Vec<Ep<'a>>,
+    /// Those that finish their connections.
+    drained: Vec<Ep<'a>>,
+    /// Those that count in the total.
+    present: Vec<Ep<'a>>,
+    /// The drains in force.
+    holding: Vec<&'d Drain>,
+    /// Whether levels do not count.
+    pub(super) uniform: bool,
 }
 
 impl Placed {
@@ -88,11 +100,42 @@ impl<'a> Port<'a> {
     }
 
     fn place_by(&self, policy: &Policy, all: &[Ep<'a>], drains: &[&Drain]) -> Placed {
-        let hard = is_hard(policy);
-        let unknown = self.view.cluster.node(self.view.me).is_none();
-        if unknown && hard {
+        if self.view.cluster.node(self.view.me).is_none() && is_hard(policy) {
             return Placed::default();
         }
+        let remaining = self.remaining(policy, all, drains);
+        let mut placed = if remaining.uniform {
+            Placed::alike(&remaining.rest)
+        } else {
+            let Remaining {
+                rest,
+                present,
+                holding,
+                ..
+            } = &remaining;
+            let mut placed = self.by_levels(policy, rest, present, holding);
+            for ep in all {
+                let first = policy
+                    .levels
+                    .iter()
+                    .position(|level| self.is_near(ep.endpoint, &level.key));
+                placed.level.extend(first.map(|at| (ep.id, at)));
+            }
+            placed
+        };
+        placed.drained = remaining.drained.iter().map(|ep| ep.id).collect();
+        placed
+    }
+
+    /// S0 to S3.
+    pub(super) fn remaining<'d>(
+        &self,
+        policy: &Policy,
+        all: &[Ep<'a>],
+        drains: &[&'d Drain],
+    ) -> Remaining<'a, 'd> {
+        let hard = is_hard(policy);
+        let unknown = self.view.cluster.node(self.view.me).is_none();
         let inside = |ep: &&Ep<'_>| {
             !hard
                 || policy
@@ -109,7 +152,7 @@ impl<'a> Port<'a> {
         let holding = self.holding(&allowed, drains);
         // The total are those that do not terminate and are neither drained nor avoided.
         let gone = |ep: &Ep<'_>| {
-            self.holding(&allowed, drains)
+            holding
                 .iter()
                 .any(|drain| self.is_drained(drain, ep.endpoint))
                 || avoided.iter().any(|key| self.is_near(ep.endpoint, key))
@@ -124,21 +167,13 @@ impl<'a> Port<'a> {
             let panics = rest.len() * 100 < present.len() * usize::from(policy.panic_percent);
             uniform |= panics || rest.len() < usize::try_from(policy.min_endpoints).unwrap();
         }
-        let mut placed = if uniform {
-            Placed::alike(&rest)
-        } else {
-            let mut placed = self.by_levels(policy, &rest, &present, &holding);
-            for ep in all {
-                let first = policy
-                    .levels
-                    .iter()
-                    .position(|level| self.is_near(ep.endpoint, &level.key));
-                placed.level.extend(first.map(|at| (ep.id, at)));
-            }
-            placed
-        };
-        placed.drained = drained.iter().map(|ep| ep.id).collect();
-        placed
+        Remaining {
+            rest,
+            drained,
+            present,
+            holding,
+            uniform,
+        }
     }
 
     /// S1: the remaining endpoints, and those that finish their connections.
