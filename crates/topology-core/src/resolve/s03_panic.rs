@@ -7,13 +7,21 @@
 //! Example: `panicPercent: 50`, 3 of 10 ready: 3/10 < 1/2, so each of the three gets a third. Source: Envoy's panic
 //! threshold and its minimum cluster size for zone-aware routing.
 
-use super::Note;
 use super::record::Fact;
 use super::work::PortWork;
+use super::{Note, s05_thresholds};
 use crate::ratio::Ratio;
 
 /// Turns topology off if too few endpoints remain.
 pub(super) fn run(work: &mut PortWork<'_>) {
+    turn_off(work);
+    if let (true, Some(policy)) = (work.uniform, work.policy()) {
+        // S5 does not run then.
+        s05_thresholds::remember(work, policy);
+    }
+}
+
+fn turn_off(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled().filter(|policy| !policy.is_bounded()) else {
         return;
     };

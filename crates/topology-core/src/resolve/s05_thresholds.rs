@@ -7,7 +7,8 @@
 //!
 //! **Recovery hold**: a level that lost endpoints counts what it had left until it has had more for `recoveryHold`
 //! seconds. Then it counts the minimum of that time. It shrinks at once. While a drain ramps, its endpoints are not lost:
-//! the part of the traffic without it counts, and the hold applies to all parts.
+//! the part of the traffic without it counts, and the hold applies to all parts. Losses count also while all endpoints
+//! get the same share, and while this Node is unknown nothing changes.
 //!
 //! Example: zone 80, `*` 20; zone needs two endpoints and has one; eight are elsewhere: all nine get the same share
 //! (Q21). Source: the merging is our own design; the hold prevents the hotspot on the first pod that comes back in
@@ -18,7 +19,7 @@ use super::record::Fact;
 use super::s03_panic::below;
 use super::work::{LevelState, PortWork};
 use crate::memory::RecoveryHold;
-use crate::policy::{LevelKey, MinReady, Policy};
+use crate::policy::{LevelKey, MinReady, Mode, Policy};
 use crate::ratio::Ratio;
 
 /// Merges levels that have too few endpoints.
@@ -100,8 +101,9 @@ fn milliseconds(policy: &Policy) -> i64 {
 
 /// Counts the endpoints of the levels, and stores the counts for later decisions. A part of the traffic that continues
 /// from the counts of another part does not change them. Empty without a recovery hold.
-fn remember(work: &mut PortWork<'_>, policy: &Policy) -> Vec<(LevelKey, RecoveryHold)> {
-    let Some(now) = work.me().now.filter(|_| policy.recovery_hold > 0) else {
+pub(super) fn remember(work: &mut PortWork<'_>, policy: &Policy) -> Vec<(LevelKey, RecoveryHold)> {
+    let is_held = policy.recovery_hold > 0 && policy.mode != Mode::None;
+    let Some(now) = work.me().now.filter(|_| is_held) else {
         return Vec::new();
     };
     let memory = work.memory.get_or_insert_default();
@@ -120,11 +122,14 @@ fn count(work: &mut PortWork<'_>, policy: &Policy, now: i64) -> Vec<(LevelKey, R
         .memory
         .of(&work.view.service.name, &work.view.key());
     let known = known.map_or(&[][..], |known| &known.held);
+    if work.own_node().is_none() {
+        return known.to_vec();
+    }
     let duration = milliseconds(policy);
-    let mut held = Vec::with_capacity(work.levels.len());
-    for level in &work.levels {
+    let mut held = Vec::with_capacity(policy.levels.len());
+    for (level, usable) in policy.levels.iter().zip(usable(work, policy)) {
         let earlier = known.iter().find(|(key, _)| *key == level.key);
-        let state = next(earlier.map(|(_, held)| *held), level.usable, now, duration);
+        let state = next(earlier.map(|(_, held)| *held), usable, now, duration);
         held.push((level.key.clone(), state));
     }
     for (_, state) in &held {
@@ -133,6 +138,19 @@ fn count(work: &mut PortWork<'_>, policy: &Policy, now: i64) -> Vec<(LevelKey, R
         }
     }
     held
+}
+
+/// The number of usable endpoints of each level.
+fn usable(work: &PortWork<'_>, policy: &Policy) -> Vec<u32> {
+    let mut usable = vec![0; policy.levels.len()];
+    let candidates = work.candidates.iter();
+    let chosen = candidates.filter(|candidate| candidate.reason.is_chosen());
+    for level in chosen.filter_map(|candidate| candidate.level) {
+        if let Some(count) = usable.get_mut(level) {
+            *count += 1;
+        }
+    }
+    usable
 }
 
 /// The count of a level with `usable` endpoints now.

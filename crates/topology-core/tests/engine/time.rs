@@ -385,6 +385,68 @@ fn a_level_waits_in_every_part_of_the_traffic() {
     assert_eq!(near(&at(&mut world, 16_000).0), Ratio::ONE);
 }
 
+/// All of zone a and one endpoint of zone b fail, then one of zone a is back.
+#[test]
+fn a_level_waits_after_an_outage_in_which_all_endpoints_were_alike() {
+    let mut policy = prefer();
+    (policy.panic_percent, policy.recovery_hold) = (50, 10);
+    let mut world = world(policy);
+    let ready = |ready: &'static [u8]| {
+        let endpoints = endpoints(4, 4)
+            .into_iter()
+            .zip([1, 2, 3, 4, 11, 12, 13, 14]);
+        let known = endpoints.map(|(ep, number)| (ep, ready.contains(&number)));
+        known.map(|(ep, ready)| if ready { ep } else { ep.unready() })
+    };
+    assert_eq!(at(&mut world, 0).1, None);
+    world = world.endpoints(ready(&[12, 13, 14]));
+    let (panicking, again) = at(&mut world, 1_000);
+    assert!(panicking.decision.notes.contains(&Note::Panic));
+    assert_eq!(again, None);
+    world = world.endpoints(ready(&[1, 12, 13, 14]));
+    let (server, again) = at(&mut world, 2_000);
+    assert_eq!((near(&server), again), (Ratio::ZERO, Some(12_000)));
+    assert_eq!(near(&at(&mut world, 12_000).0), Ratio::ONE);
+    // The wait goes on while topology is off.
+    world = world.endpoints(ready(&[12, 13, 14]));
+    at(&mut world, 20_000);
+    world = world.endpoints(ready(&[1, 12, 13]));
+    let (panicking, again) = at(&mut world, 21_000);
+    assert_eq!(near(&panicking), Ratio::new(1, 3), "all alike");
+    assert_eq!(again, Some(31_000));
+    world = world.endpoints(ready(&[1, 12, 13, 14]));
+    assert_eq!(near(&at(&mut world, 30_999).0), Ratio::ZERO);
+    assert_eq!(near(&at(&mut world, 31_000).0), Ratio::ONE);
+}
+
+#[test]
+fn a_level_waits_after_a_time_in_which_no_endpoint_was_ready() {
+    let mut policy = prefer();
+    policy.recovery_hold = 10;
+    let mut world = world(policy);
+    at(&mut world, 0);
+    world = world.endpoints([ep(11).zone("b").leaving(), ep(12).zone("b").leaving()]);
+    assert_eq!(near(&at(&mut world, 1_000).0), Ratio::ZERO);
+    world = world.endpoints(endpoints(1, 2));
+    let (server, again) = at(&mut world, 2_000);
+    assert_eq!((near(&server), again), (Ratio::ZERO, Some(12_000)));
+}
+
+#[test]
+fn a_level_waits_on_while_this_node_is_unknown() {
+    let mut policy = prefer();
+    policy.recovery_hold = 10;
+    let mut world = world(policy).endpoints(endpoints(0, 4));
+    at(&mut world, 0);
+    world = world.endpoints(endpoints(1, 4));
+    assert_eq!(at(&mut world, 1_000).1, Some(11_000));
+    world.snapshot.remove_node("me");
+    assert_eq!(near(&at(&mut world, 2_000).0), Ratio::new(1, 5));
+    world = world.node("me", &[(ZONE, "a")]);
+    let (server, again) = at(&mut world, 3_000);
+    assert_eq!((near(&server), again), (Ratio::ZERO, Some(11_000)));
+}
+
 #[test]
 fn an_endpoint_that_drains_is_counted_as_draining_and_not_as_unready() {
     let mut world = world(prefer());

@@ -207,7 +207,6 @@ fn waiting(mut cluster: Cluster, drain: Drain, hold: u32) -> Cluster {
     for policy in own.chain(objects) {
         policy.recovery_hold = hold;
         policy.overprovision.get_or_insert(100);
-        (policy.min_endpoints, policy.panic_percent) = (0, 0);
     }
     cluster.drains = vec![Drain {
         starts: NOW - 50_000,

@@ -37,12 +37,13 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// The times of earlier queries and of this one, and the endpoints of each level then; none if levels were not
-    /// used.
+    /// The times of earlier queries and of this one, and the endpoints of each level then; none without a policy. While
+    /// this Node was unknown, its levels were.
     fn moments(&self) -> Vec<(i64, Vec<usize>)> {
         let now = self.view.now.map(|now| (now, self.view.cluster));
         let all = self.view.past.iter().copied().chain(now);
-        let had = all.map(|(at, cluster)| {
+        let known = all.filter(|(_, cluster)| cluster.node(self.view.me).is_some());
+        let had = known.map(|(at, cluster)| {
             let view = View {
                 cluster,
                 me: self.view.me,
@@ -59,7 +60,8 @@ impl<'a> Port<'a> {
         had.collect()
     }
 
-    /// The endpoints of each level; none if levels are not used. A drain that ramps excludes nothing yet.
+    /// The endpoints of each level, even if levels do not count now; none without a policy. A drain that ramps excludes
+    /// nothing yet.
     fn has(&self) -> Vec<usize> {
         let (rule, endpoints) = (self.rule(), self.endpoints());
         let Rule::Policy(policy) = &rule else {
@@ -67,9 +69,6 @@ impl<'a> Port<'a> {
         };
         let (_, fewest) = self.phases(&rule, &endpoints).swap_remove(0);
         let remaining = self.remaining(policy, &endpoints, &fewest);
-        if remaining.uniform || self.view.cluster.node(self.view.me).is_none() {
-            return Vec::new();
-        }
         let level = |ep: &Ep<'_>| {
             let mut levels = policy.levels.iter();
             levels.position(|level| self.is_near(ep.endpoint, &level.key))

@@ -36,7 +36,7 @@ pub(super) struct Remaining<'a, 'd> {
     /// The drains in force.
     holding: Vec<&'d Drain>,
     /// Whether levels do not count.
-    pub(super) uniform: bool,
+    uniform: bool,
 }
 
 impl Placed {
