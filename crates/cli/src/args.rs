@@ -42,7 +42,7 @@ pub use self::origin::OriginArgs;
 use self::proxy_config::flags::ProxyFlags;
 pub use self::strict::{Reader, StrictArgs};
 pub use self::upstream::{DNS_PORT, UpstreamArg};
-use self::values::{BindAddress, ListTrust, NodeSourceArg, Period};
+use self::values::{BindAddress, ListTrust, NodeSourceArg, Period, Verbosity};
 use crate::output::print::Colour;
 use crate::simulate::change;
 
@@ -73,6 +73,7 @@ const EXIT_CODES: &str =
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the agent: keep this node's kernel in sync with the cluster.
+    #[command(args_override_self = true)]
     Agent(Box<AgentArgs>),
     /// Print what a node would program, without a kernel or an agent.
     Render(RenderArgs),
@@ -179,7 +180,7 @@ pub struct AgentArgs {
 
     /// Log more: -v every kernel write, -vv everything; -v=LEVEL has kube-proxy's levels.
     #[arg(short, long, value_name = "LEVEL", action = clap::ArgAction::Append, num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = values::verbosity)]
-    pub verbose: Vec<u8>,
+    pub verbose: Vec<Verbosity>,
 
     /// Only in the file of kube-proxy, and in its flags.
     #[arg(skip)]
@@ -199,9 +200,9 @@ impl AgentArgs {
         self.node_name.as_deref().unwrap_or_default()
     }
 
-    /// How often `-v` is given.
+    /// How often `-v` is given, or what the last `-v=LEVEL` stands for.
     pub fn log_level(&self) -> u8 {
-        self.verbose.iter().copied().fold(0, u8::saturating_add)
+        self.verbose.iter().fold(0, |level, next| next.after(level))
     }
 
     /// What to watch on an API server, and how to treat relists.

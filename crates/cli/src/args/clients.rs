@@ -28,7 +28,8 @@ pub enum DetectLocalMode {
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ClientArgs {
     /// The address ranges of the cluster's pods. Default: `spec.podCIDRs` of this Node.
-    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
+    // Of two such flags the last one counts, as in kube-proxy.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', action = clap::ArgAction::Set, value_parser = values::cidr)]
     pub cluster_cidr: Vec<IpNetwork>,
 
     /// How packets of this node's pods are recognized: other connections to cluster IPs are
@@ -52,7 +53,8 @@ pub struct ClientArgs {
         num_args = 0..=1,
         require_equals = true,
         default_value_t = false,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        value_parser = values::boolean
     )]
     pub masquerade_all: bool,
 }

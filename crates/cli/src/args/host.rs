@@ -9,7 +9,7 @@ use dataplane::ipvs::IpvsTimeouts;
 use dataplane::sysctl::ConntrackSettings;
 use rustix::thread::sched_getaffinity;
 
-use super::values::Timeout;
+use super::values::{self, Timeout};
 
 /// The processors of the machine, as a list such as `0-3,8`.
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
@@ -58,7 +58,8 @@ pub struct HostArgs {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        value_parser = values::boolean
     )]
     pub ipvs_strict_arp: Option<bool>,
 
@@ -106,7 +107,8 @@ pub struct HostArgs {
         num_args = 0..=1,
         require_equals = true,
         default_value_t = false,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        value_parser = values::boolean
     )]
     pub conntrack_tcp_be_liberal: bool,
 

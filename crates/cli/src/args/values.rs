@@ -63,6 +63,24 @@ pub struct ServicePortArg {
     pub port: Option<String>,
 }
 
+/// One occurrence of `-v`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    /// `-v` alone.
+    More,
+    /// `-v=LEVEL`, as the number of times that `-v` is written for it.
+    Level(u8),
+}
+
+impl Verbosity {
+    pub const fn after(self, level: u8) -> u8 {
+        match self {
+            Self::More => level.saturating_add(1),
+            Self::Level(level) => level,
+        }
+    }
+}
+
 impl FromStr for Period {
     type Err = String;
 
@@ -156,24 +174,24 @@ pub fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A switch as Go reads it, in a flag or in YAML.
+/// A switch in a flag, as Go's `strconv.ParseBool` reads it.
 pub fn boolean(text: &str) -> Result<bool, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "t" | "1" => Ok(true),
-        "false" | "f" | "0" => Ok(false),
+    match text {
+        "1" | "t" | "T" | "true" | "True" | "TRUE" => Ok(true),
+        "0" | "f" | "F" | "false" | "False" | "FALSE" => Ok(false),
         _ => Err(format!("{text:?} is not true or false")),
     }
 }
 
-/// A level of kube-proxy's log as the number of times that `-v` is written; `-v` alone is one.
-pub fn verbosity(text: &str) -> Result<u8, String> {
+/// `-v`, or `-v=LEVEL` with a level of kube-proxy.
+pub fn verbosity(text: &str) -> Result<Verbosity, String> {
     if text.is_empty() {
-        return Ok(1);
+        return Ok(Verbosity::More);
     }
     match text.parse::<u32>() {
-        Ok(0..=3) => Ok(0),
-        Ok(4 | 5) => Ok(1),
-        Ok(_) => Ok(2),
+        Ok(0..=3) => Ok(Verbosity::Level(0)),
+        Ok(4 | 5) => Ok(Verbosity::Level(1)),
+        Ok(_) => Ok(Verbosity::Level(2)),
         Err(_) => Err(format!("{text:?} is not a level; write -v, -vv, or -v=4")),
     }
 }

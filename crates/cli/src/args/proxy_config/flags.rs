@@ -3,7 +3,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-/// One flag a line; behind it `switch` if it needs no value, `native` if clap adds it.
+/// One flag a line; behind it the word of its kind, unless it has one value.
 const FLAGS: &str = include_str!("flags.txt");
 
 /// The flags on the command line.
@@ -14,14 +14,25 @@ pub struct ProxyFlags(Vec<(&'static str, String)>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProxyFlag {
     pub(super) name: &'static str,
-    /// `--flag` alone is true, as in Go.
-    pub(super) is_switch: bool,
-    is_native: bool,
+    pub(super) kind: FlagKind,
+}
+
+/// What the flag holds, and what a second one of it does, as in kube-proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FlagKind {
+    /// The last one counts.
+    Value,
+    /// The same, and `--flag` alone is true.
+    Switch,
+    /// Each one adds to the list.
+    List,
+    /// clap adds the flag.
+    Native,
 }
 
 impl ProxyFlag {
     pub(super) const fn has_value(self) -> bool {
-        !self.is_switch && !self.is_native
+        matches!(self.kind, FlagKind::Value | FlagKind::List)
     }
 }
 
@@ -29,16 +40,18 @@ pub(super) fn all() -> impl Iterator<Item = ProxyFlag> {
     let lines = FLAGS.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
         let (name, kind) = line.split_once(' ').unwrap_or((line, ""));
-        ProxyFlag {
-            name,
-            is_switch: kind == "switch",
-            is_native: kind == "native",
-        }
+        let kind = match kind {
+            "switch" => FlagKind::Switch,
+            "list" => FlagKind::List,
+            "native" => FlagKind::Native,
+            _ => FlagKind::Value,
+        };
+        ProxyFlag { name, kind }
     })
 }
 
 impl ProxyFlags {
-    /// The value of a flag.
+    /// The value of a flag; of a list with commas between.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let given = self.0.iter().find(|(given, _)| *given == name);
         given.map(|(_, text)| text.as_str())
@@ -54,7 +67,8 @@ impl Args for ProxyFlags {
                 arg.get_long() == Some(flag) || aliases.any(|alias| alias == flag)
             })
         };
-        let missing = all().filter(|flag| !flag.is_native && !has(&command, flag.name));
+        let missing =
+            all().filter(|flag| flag.kind != FlagKind::Native && !has(&command, flag.name));
         let missing: Vec<Arg> = missing.map(argument).collect();
         command.args(missing)
     }
@@ -70,13 +84,14 @@ fn argument(flag: ProxyFlag) -> Arg {
         .action(ArgAction::Set)
         .allow_hyphen_values(true)
         .hide(true);
-    if flag.is_switch {
-        return argument
+    match flag.kind {
+        FlagKind::Switch => argument
             .num_args(0..=1)
             .require_equals(true)
-            .default_missing_value("true");
+            .default_missing_value("true"),
+        FlagKind::List => argument.action(ArgAction::Append),
+        FlagKind::Value | FlagKind::Native => argument,
     }
-    argument
 }
 
 impl FromArgMatches for ProxyFlags {
@@ -88,8 +103,9 @@ impl FromArgMatches for ProxyFlags {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         let given = all().filter_map(|flag| {
-            let text = matches.try_get_one::<String>(flag.name).ok()??;
-            Some((flag.name, text.clone()))
+            let texts = matches.try_get_many::<String>(flag.name).ok()??;
+            let texts: Vec<&str> = texts.map(String::as_str).collect();
+            Some((flag.name, texts.join(",")))
         });
         self.0 = given.collect();
         Ok(())

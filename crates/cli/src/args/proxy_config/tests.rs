@@ -5,10 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::net::IpAddr;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{ArgAction, CommandFactory as _, Parser as _};
 use telemetry::log::LogFormat;
 use topology_core::scheduler::Scheduler;
 
+use super::flags::FlagKind;
 use super::setting::SettingEffect;
 use super::*;
 use crate::args::{Cli, Command, values, without_empty_flags};
@@ -259,7 +260,7 @@ fn the_table_has_every_field_of_kube_proxy_and_no_other() {
 #[test]
 fn every_flag_of_kube_proxy_is_accepted_or_refused_with_a_remedy() {
     let of_kube_proxy: BTreeSet<(&str, bool)> = flags::all()
-        .map(|flag| (flag.name, flag.is_switch))
+        .map(|flag| (flag.name, flag.kind == FlagKind::Switch))
         .collect();
     let named = settings::all().filter(|setting| !setting.flag.is_empty());
     let is_switch = |setting: &ProxySetting| {
@@ -280,6 +281,105 @@ fn every_flag_of_kube_proxy_is_accepted_or_refused_with_a_remedy() {
             flag == "version" || known.any(|name| name == flag),
             "--{flag}"
         );
+    }
+}
+
+/// kubeadm's `DaemonSet` has `--hostname-override`, and manifests/base has `--node-name`.
+#[test]
+fn of_a_flag_that_is_given_twice_the_last_value_counts_and_lists_add_up() {
+    let (args, unfollowed) = with_flags(&[
+        "--hostname-override=n2",
+        "--proxy-mode=nftables",
+        "--proxy-mode=ipvs",
+        "--masquerade-all",
+        "--masquerade-all=false",
+        "--cluster-cidr=10.0.0.0/8,fd00::/64",
+        "--cluster-cidr=10.1.0.0/16,fd01::/64",
+        "--nodeport-addresses=primary",
+        "--nodeport-addresses=10.0.0.0/8,localhost",
+        "--feature-gates=A=true",
+        "--feature-gates=B=true",
+        "--vmodule=a=4",
+        "--vmodule=b=5",
+    ])
+    .unwrap();
+    assert_eq!((args.node(), args.clients.masquerade_all), ("n2", false));
+    let ranges = args.clients.cluster_cidr.iter().map(ToString::to_string);
+    assert_eq!(ranges.collect::<Vec<_>>(), ["10.1.0.0/16", "fd01::/64"]);
+    assert_eq!(args.service.nodeport_addresses.len(), 3);
+    let ignored = unfollowed
+        .iter()
+        .map(|line| line.split(" is ignored").next().unwrap());
+    assert_eq!(
+        ignored.collect::<Vec<_>>(),
+        [
+            "--feature-gates: \"true\"",
+            "--feature-gates: \"true\"",
+            "--vmodule: \"a=4,b=5\""
+        ]
+    );
+    let excluded = [
+        "--ipvs-exclude-cidrs=all",
+        "--ipvs-exclude-cidrs=10.0.0.0/8",
+    ];
+    assert!(with_flags(&excluded).unwrap_err().contains("all"));
+    let level = |flags: &[&str]| with_flags(flags).unwrap().0.log_level();
+    assert_eq!(level(&["--v=6", "--v=4"]), 1);
+    assert_eq!(level(&["-v=6", "-v=4"]), 1);
+    assert_eq!(level(&["-v", "-v"]), 2);
+}
+
+#[test]
+fn only_lists_of_kube_proxy_add_up() {
+    let cli = Cli::command();
+    let agent = cli.find_subcommand("agent").unwrap();
+    for flag in flags::all().filter(|flag| flag.kind != FlagKind::Native) {
+        let is_named = |arg: &&clap::Arg| {
+            let aliases = arg.get_all_aliases().unwrap_or_default();
+            arg.get_long()
+                .into_iter()
+                .chain(aliases)
+                .any(|name| name == flag.name)
+        };
+        let arg = agent.get_arguments().find(is_named).unwrap();
+        let adds_up = matches!(arg.get_action(), ArgAction::Append);
+        assert_eq!(adds_up, flag.kind == FlagKind::List, "{}", flag.name);
+    }
+}
+
+/// The words of `strconv.ParseBool`.
+#[test]
+fn a_switch_of_the_command_line_is_read_as_in_go() {
+    let switches = |flag: &str| {
+        let (args, _) = with_flags(&[flag])?;
+        let AgentArgs { host, clients, .. } = &args;
+        Ok::<_, String>([
+            ("--masquerade-all", Some(clients.masquerade_all)),
+            ("--ipvs-strict-arp", host.ipvs_strict_arp),
+            (
+                "--conntrack-tcp-be-liberal",
+                Some(host.conntrack_tcp_be_liberal),
+            ),
+            (
+                "--bind-address-hard-fail",
+                Some(args.bind_address_hard_fail),
+            ),
+        ])
+    };
+    for (flag, _) in switches("-v").unwrap() {
+        let value = |text: &str| {
+            let all = switches(&format!("{flag}{text}"))?;
+            Ok::<_, String>(all.into_iter().find(|(name, _)| *name == flag).unwrap().1)
+        };
+        for text in ["", "=1", "=t", "=T", "=true", "=True", "=TRUE"] {
+            assert_eq!(value(text), Ok(Some(true)), "{flag}{text}");
+        }
+        for text in ["=0", "=f", "=F", "=false", "=False", "=FALSE"] {
+            assert_eq!(value(text), Ok(Some(false)), "{flag}{text}");
+        }
+        for text in ["=yes", "=tRUE", "=2"] {
+            assert!(value(text).is_err(), "{flag}{text}");
+        }
     }
 }
 
@@ -348,12 +448,9 @@ fn a_flag_does_what_its_field_does() {
         assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
     }
     let (args, _) = with_flags(&["--oom-score-adj=-500", "-v=6"]).unwrap();
-    assert_eq!((args.oom_score_adj, &*args.verbose), (Some(-500), &[2][..]));
+    assert_eq!((args.oom_score_adj, args.log_level()), (Some(-500), 2));
     let (args, _) = with(&["-vv"], "logging: {format: json}\n").unwrap();
-    assert_eq!(
-        (args.log_format, &*args.verbose),
-        (LogFormat::Json, &[1, 1][..])
-    );
+    assert_eq!((args.log_format, args.log_level()), (LogFormat::Json, 2));
 }
 
 /// Installers of kube-proxy write flags whose value they do not know.
@@ -440,10 +537,7 @@ fn flags_of_the_log_override_the_file() {
     let lines = "logging: {format: text, verbosity: 2}\n";
     for verbosity in ["-v=6", "--v=6"] {
         let (args, _) = with(&[verbosity, "--logging-format=json"], lines).unwrap();
-        assert_eq!(
-            (args.log_format, &*args.verbose),
-            (LogFormat::Json, &[2][..])
-        );
+        assert_eq!((args.log_format, args.log_level()), (LogFormat::Json, 2));
     }
 }
 
