@@ -3,7 +3,8 @@
 //!
 //! `settings` has a row for each; a flag goes through the same code as its field. As in kube-proxy,
 //! the file overrides the flags, except for the node's name and the log. Zero, empty and null leave
-//! a setting unchanged, because kubeadm writes many of them. Each setting that the agent does not
+//! a setting unchanged, because kubeadm writes many of them. An item of a list is never absent in
+//! this way. Each setting that the agent does not
 //! follow is reported, unless it has no meaning for the agent.
 
 pub mod change;
@@ -11,6 +12,7 @@ mod document;
 pub mod flags;
 mod setting;
 mod settings;
+mod shape;
 mod value;
 
 use std::fmt::Display;
@@ -65,9 +67,9 @@ impl AgentArgs {
             let GivenValue { place, text, .. } = &given;
             let why = match setting {
                 Some(setting) => setting.take(self, &given),
-                None => {
-                    Ok((!matches!(text.as_str(), "" | "0" | "0s" | "false")).then_some(UNKNOWN))
-                }
+                None => shape::check(&given).map(|()| {
+                    (!matches!(text.as_str(), "" | "0" | "0s" | "false")).then_some(UNKNOWN)
+                }),
             };
             let why = why.map_err(|why| fail(format!("{place}: {why}")))?;
             unfollowed.extend(why.map(|why| format!("{place}: {text:?} is ignored; {why}")));

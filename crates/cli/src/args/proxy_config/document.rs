@@ -21,6 +21,7 @@ Of a flag that is given twice the last value counts, but `--feature-gates`, `--i
 | refused | the agent exits with code 2, with the remedy |
 
 A value outside of the limits is an error, as in kube-proxy; those of ipvs are checked in every mode.
+A list, a map or a value where kube-proxy has another of them is an error, also if it is empty text.
 An unknown field is reported; an unknown flag is an error.
 Numbers of an IPv4 address may begin with zeros.
 

@@ -113,7 +113,8 @@ impl ProxySetting {
     /// Whether `field`, such as `ipvs.excludeCIDRs[0]`, is this setting.
     pub(super) fn has(&self, field: &str) -> bool {
         if let Some(map) = self.field.strip_suffix('*') {
-            return field.starts_with(map);
+            let key = field.strip_prefix(map);
+            return key.is_some_and(|key| !key.contains(['.', '[']));
         }
         let mut parts = self.field.split("[]");
         let Some(mut rest) = field.strip_prefix(parts.next().unwrap_or_default()) else {
@@ -137,8 +138,8 @@ impl ProxySetting {
         args: &mut AgentArgs,
         given: &GivenValue,
     ) -> Result<Option<&'static str>, String> {
-        let is_zero = matches!(given.text.as_str(), "0" | "0s" | "false");
-        if given.text.is_empty() || is_zero && !self.zero_counts {
+        let is_empty = given.text.is_empty() && !self.field.ends_with("[]");
+        if is_empty || self.values.is_zero(&given.text) && !self.zero_counts {
             return Ok(None);
         }
         self.values.check(&given.text)?;

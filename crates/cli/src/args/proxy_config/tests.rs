@@ -25,9 +25,10 @@ fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), S
         panic!("another command");
     };
     let strip = |text: String| text.replace(path, "FILE");
-    let unfollowed = args
-        .configure()
-        .map_err(|failure| strip(failure.message()))?;
+    let unfollowed = args.configure().map_err(|failure| {
+        assert_eq!(failure.code(), 2);
+        strip(failure.message())
+    })?;
     Ok((*args, unfollowed.into_iter().map(strip).collect()))
 }
 
@@ -200,6 +201,87 @@ fn an_invalid_field_is_refused_with_its_place() {
         "--config: FILE: not a KubeProxyConfiguration, because it has no kind"
     );
     assert!(other("kind: [\n").contains("not valid YAML"));
+}
+
+/// kube-proxy does not start with these either, and they would open node ports or masquerade
+/// nothing.
+#[test]
+fn a_field_of_the_wrong_shape_is_refused_with_the_right_one() {
+    for (lines, why) in [
+        (
+            "nodePortAddresses: 192.0.2.0/24",
+            "nodePortAddresses: nodePortAddresses must be a list, such as [a, b], not \"192.0.2.0/24\"",
+        ),
+        (
+            "nodePortAddresses: ''",
+            "nodePortAddresses: nodePortAddresses must be a list, such as [a, b], not \"\"",
+        ),
+        (
+            "nodePortAddresses: {primary: true}",
+            "nodePortAddresses.primary: nodePortAddresses must be a list, such as [a, b], not a map",
+        ),
+        (
+            "nodePortAddresses: [[primary]]",
+            "nodePortAddresses[0][0]: nodePortAddresses[] must be text, not a list",
+        ),
+        (
+            "clusterCIDR: [10.244.0.0/16]",
+            "clusterCIDR[0]: clusterCIDR must be a range, or one of each IP family with a comma between, not a list",
+        ),
+        (
+            "bindAddress: {a: 1}",
+            "bindAddress.a: bindAddress must be an IP address, not a map",
+        ),
+        (
+            "mode: [ipvs]",
+            "mode[0]: mode must be one of iptables, ipvs, nftables, not a list",
+        ),
+        (
+            "ipvs: 5",
+            "ipvs: ipvs must be a map with fields such as scheduler, not \"5\"",
+        ),
+        (
+            "ipvs: [{strictARP: true}]",
+            "ipvs[0].strictARP: ipvs must be a map with fields such as scheduler, not a list",
+        ),
+        (
+            "logging: {vmodule: [a]}",
+            "logging.vmodule[0]: logging.vmodule[] must be a map with fields such as filePattern, not \"a\"",
+        ),
+        (
+            "featureGates: AllAlpha=true",
+            "featureGates: featureGates must be a map with true or false for each name, not \"AllAlpha=true\"",
+        ),
+        (
+            "featureGates: {AllAlpha: [true]}",
+            "featureGates.AllAlpha[0]: featureGates.AllAlpha must be true or false, not a list",
+        ),
+    ] {
+        let refused = with(&[], lines).unwrap_err();
+        assert_eq!(refused, format!("--config: FILE:3: {why}"));
+    }
+    let unknown = "ipvs: {future: [1], other: {strictARP: true}}\n";
+    assert_eq!(with(&[], unknown).unwrap().1.len(), 2);
+}
+
+#[test]
+fn a_zero_of_another_kind_is_not_an_absent_value() {
+    for lines in [
+        "nodePortAddresses: [false]",
+        "nodePortAddresses: [0]",
+        "nodePortAddresses: ['']",
+        "ipvs: {excludeCIDRs: ['']}",
+        "clusterCIDR: 0",
+        "detectLocalMode: false",
+        "conntrack: {udpTimeout: false}",
+        "conntrack: {min: 0s}",
+    ] {
+        let refused = with(&[], lines).unwrap_err();
+        assert!(refused.starts_with("--config: FILE:3: "), "{refused}");
+    }
+    let zeros = "clientConnection: {qps: 0.0}\nipvs: {syncPeriod: 0m, udpTimeout: '0'}\n";
+    let (args, _) = with(&[], zeros).unwrap();
+    assert_eq!(args.host.ipvs_udp_timeout, None);
 }
 
 /// The arguments after these flags, and the lines about ignored flags; or the error.

@@ -67,6 +67,32 @@ impl ValueKind {
         }
     }
 
+    /// Whether the text is the value that a field without one has in Go.
+    pub(super) fn is_zero(self, text: &str) -> bool {
+        match self {
+            Self::Switch => text == "false",
+            Self::Integer(..) | Self::Number => text.parse().is_ok_and(|number: f64| number == 0.0),
+            Self::Duration | Self::Period => {
+                let length = text.parse::<jiff::SignedDuration>();
+                text == "0" || length.is_ok_and(|length| length.is_zero())
+            }
+            Self::Text
+            | Self::Address
+            | Self::Bind
+            | Self::Range
+            | Self::Ranges
+            | Self::Words(_) => false,
+        }
+    }
+
+    /// The values, for messages.
+    pub(super) fn described(self) -> String {
+        match self {
+            Self::Words(_) => format!("one of {self}"),
+            other => other.to_string(),
+        }
+    }
+
     /// # Errors
     /// kube-proxy does not accept this text either; the message shows a correct one.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
@@ -117,11 +143,7 @@ fn expect(fits: bool, text: &str, kind: ValueKind) -> Result<(), String> {
     if fits {
         return Ok(());
     }
-    let one_of = match kind {
-        ValueKind::Words(_) => "one of ",
-        _ => "",
-    };
-    Err(format!("{text:?} is not {one_of}{kind}"))
+    Err(format!("{text:?} is not {}", kind.described()))
 }
 
 /// One range, or one of each family, as kube-proxy reads `clusterCIDR`.
