@@ -183,6 +183,19 @@ pub fn boolean(text: &str) -> Result<bool, String> {
     }
 }
 
+/// A switch in a YAML file, as Kubernetes' YAML 1.1 reads it.
+pub fn yaml_boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Ok(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Ok(false)
+        }
+        _ => Err(format!("{text:?} is not true or false")),
+    }
+}
+
 /// `-v`, or `-v=LEVEL` with a level of kube-proxy.
 pub fn verbosity(text: &str) -> Result<Verbosity, String> {
     if text.is_empty() {

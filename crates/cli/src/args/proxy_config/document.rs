@@ -23,6 +23,7 @@ Of a flag that is given twice the last value counts, but `--feature-gates`, `--i
 A value outside of the limits is an error, as in kube-proxy; those of ipvs are checked in every mode.
 A list, a map or a value where kube-proxy has another of them is an error, also if it is empty text.
 An unknown field is reported; an unknown flag is an error.
+In the file `yes`, `on` and `y` are `true`, and `no`, `off` and `n` are `false`, as in YAML 1.1; flags have Go's words (`1`, `t`, `True`).
 Numbers of an IPv4 address may begin with zeros.
 
 ";

@@ -139,10 +139,10 @@ impl ProxySetting {
         given: &GivenValue,
     ) -> Result<Option<&'static str>, String> {
         let is_empty = given.text.is_empty() && !self.field.ends_with("[]");
-        if is_empty || self.values.is_zero(&given.text) && !self.zero_counts {
+        if is_empty || self.values.is_zero(given) && !self.zero_counts {
             return Ok(None);
         }
-        self.values.check(&given.text)?;
+        self.values.check(given)?;
         match self.effect {
             SettingEffect::Applied(apply) | SettingEffect::SilentUnless(apply) => {
                 apply(args, given)

@@ -119,7 +119,13 @@ fn strict_arp_of_the_file_is_on_or_leaves_the_flag() {
         args.host.ipvs_strict_arp
     };
     assert_eq!(strict(&[], "true"), Some(true));
-    assert_eq!(strict(&[], "false"), None);
+    for word in ["false", "False", "FALSE", "no", "off", "N"] {
+        assert_eq!(strict(&[], word), None, "{word}");
+        assert_eq!(strict(&["--ipvs-strict-arp"], word), Some(true), "{word}");
+    }
+    for word in ["True", "yes", "On", "y"] {
+        assert_eq!(strict(&[], word), Some(true), "{word}");
+    }
     assert_eq!(strict(&["--ipvs-strict-arp=false"], "false"), Some(false));
     assert_eq!(strict(&["--ipvs-strict-arp"], "null"), Some(true));
 }
@@ -660,12 +666,11 @@ fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
     assert!(refused("--proxy-mode=userspace").contains("not one of iptables, ipvs, nftables"));
     assert!(refused("--oom-score-adj=1001").contains("from -1000 to 1000"));
     assert!(refused("--unknown").contains("unexpected argument"));
-    assert_eq!(
-        with_flags(&["--cleanup=false", "--init-only=false"])
-            .unwrap()
-            .1,
-        Vec::<String>::new()
-    );
+    for word in ["0", "f", "F", "false", "False", "FALSE"] {
+        let flags = ["cleanup", "init-only", "profiling"].map(|flag| format!("--{flag}={word}"));
+        let (_, unfollowed) = with_flags(&flags.each_ref().map(String::as_str)).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new(), "{word}");
+    }
 }
 
 /// KP-NI-03

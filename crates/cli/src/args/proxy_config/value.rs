@@ -50,6 +50,15 @@ impl GivenValue {
             is_flag,
         }
     }
+
+    /// The value of a switch.
+    pub(super) fn switch(&self) -> Result<bool, String> {
+        if self.is_flag {
+            values::boolean(&self.text)
+        } else {
+            values::yaml_boolean(&self.text)
+        }
+    }
 }
 
 impl ValueKind {
@@ -68,9 +77,10 @@ impl ValueKind {
     }
 
     /// Whether the text is the value that a field without one has in Go.
-    pub(super) fn is_zero(self, text: &str) -> bool {
+    pub(super) fn is_zero(self, given: &GivenValue) -> bool {
+        let text = &given.text;
         match self {
-            Self::Switch => text == "false",
+            Self::Switch => given.switch() == Ok(false),
             Self::Integer(..) | Self::Number => text.parse().is_ok_and(|number: f64| number == 0.0),
             Self::Duration | Self::Period => {
                 let length = text.parse::<jiff::SignedDuration>();
@@ -94,11 +104,12 @@ impl ValueKind {
     }
 
     /// # Errors
-    /// kube-proxy does not accept this text either; the message shows a correct one.
-    pub(super) fn check(self, text: &str) -> Result<(), String> {
+    /// kube-proxy does not accept this value either; the message shows a correct one.
+    pub(super) fn check(self, given: &GivenValue) -> Result<(), String> {
+        let text = given.text.as_str();
         match self {
             Self::Text => Ok(()),
-            Self::Switch => values::boolean(text).map(drop),
+            Self::Switch => given.switch().map(drop),
             Self::Integer(least, most) => {
                 let number = text.parse::<i64>();
                 let fits = number.is_ok_and(|number| (least..=most).contains(&number));
@@ -216,9 +227,18 @@ mod tests {
         }
     }
 
+    fn checked(kind: ValueKind, text: &str, is_flag: bool) -> Result<(), String> {
+        kind.check(&GivenValue::new(
+            String::new(),
+            String::new(),
+            text,
+            is_flag,
+        ))
+    }
+
     #[test]
     fn a_value_outside_of_its_limits_is_refused_with_the_limits() {
-        let wrong = |kind: ValueKind, text: &str| kind.check(text).unwrap_err();
+        let wrong = |kind: ValueKind, text: &str| checked(kind, text, false).unwrap_err();
         assert_eq!(
             wrong(ValueKind::Integer(0, 31), "32"),
             "\"32\" is not a whole number from 0 to 31"
@@ -239,10 +259,33 @@ mod tests {
             (ValueKind::Range, ["10.0.0.0/33", "all"]),
             (ValueKind::Address, ["node", "10.0.0.0/8"]),
             (ValueKind::Bind, ["node:1", "127.0.0.1:0"]),
-            (ValueKind::Switch, ["yes", "2"]),
         ] {
             for text in texts {
-                assert!(kind.check(text).is_err(), "{kind:?} {text}");
+                assert!(checked(kind, text, false).is_err(), "{kind:?} {text}");
+            }
+        }
+    }
+
+    /// Flags have the words of `strconv.ParseBool`, the file those of go-yaml 2.
+    #[test]
+    fn a_switch_has_other_words_in_the_file() {
+        for (words, in_flags, in_file) in [
+            ("true True TRUE false False FALSE", true, true),
+            ("1 t T 0 f F", true, false),
+            (
+                "y Y yes Yes YES on On ON n N no No NO off Off OFF",
+                false,
+                true,
+            ),
+            ("tRUE yEs 2 maybe", false, false),
+        ] {
+            for word in words.split(' ') {
+                let is_read = |is_flag| checked(ValueKind::Switch, word, is_flag).is_ok();
+                assert_eq!(
+                    (is_read(true), is_read(false)),
+                    (in_flags, in_file),
+                    "{word}"
+                );
             }
         }
     }
@@ -250,7 +293,7 @@ mod tests {
     #[test]
     fn durations_are_written_as_in_go() {
         for text in ["15m0s", "24h0m0s", "1h", "500ms", "0s", "1.5s"] {
-            assert_eq!(ValueKind::Duration.check(text), Ok(()), "{text}");
+            assert_eq!(checked(ValueKind::Duration, text, true), Ok(()), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{GivenValue, ValueKind};
-use crate::args::values::{self, Timeout};
+use crate::args::values::Timeout;
 
 const COUNT: ValueKind = ValueKind::Integer(0, i64::MAX);
 
@@ -46,7 +46,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--conntrack-tcp-be-liberal`",
         |args, given| {
-            args.host.conntrack_tcp_be_liberal = values::boolean(&given.text)?;
+            args.host.conntrack_tcp_be_liberal = given.switch()?;
             Ok(None)
         },
     ),

@@ -5,7 +5,7 @@ use topology_core::scheduler::{Scheduler, UnknownScheduler};
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{GivenValue, ValueKind};
 use super::kernel::timeout;
-use crate::args::{AgentArgs, values};
+use crate::args::AgentArgs;
 
 const OF_IPTABLES: &str = "it is for iptables mode";
 const OF_NFTABLES: &str = "it is for nftables mode";
@@ -43,7 +43,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--ipvs-strict-arp`; in the file `false` has no effect, because kubeadm writes it in every file",
         |args, given| {
-            args.host.ipvs_strict_arp = Some(values::boolean(&given.text)?);
+            args.host.ipvs_strict_arp = Some(given.switch()?);
             Ok(None)
         },
     ),
@@ -70,7 +70,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "`--masquerade-all`",
         |args, given| {
-            args.clients.masquerade_all = values::boolean(&given.text)?;
+            args.clients.masquerade_all = given.switch()?;
             Ok(None)
         },
     ),

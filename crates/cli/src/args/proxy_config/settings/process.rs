@@ -120,7 +120,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Switch,
         "exits if one of the two addresses cannot be bound; otherwise the agent retries every 5 s",
         |args, given| {
-            args.bind_address_hard_fail = values::boolean(&given.text)?;
+            args.bind_address_hard_fail = given.switch()?;
             Ok(None)
         },
     ),
