@@ -7,7 +7,7 @@ use super::value::GivenValue;
 
 /// A part of a path, such as `logging.vmodule[0].filePattern`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part<'a> {
+enum FieldPart<'a> {
     /// A key of a map; `*` in the table stands for any.
     Key(&'a str),
     /// An item of a list.
@@ -24,49 +24,49 @@ pub(super) fn check(given: &GivenValue) -> Result<(), String> {
     wrong.next().map_or(Ok(()), Err)
 }
 
-fn mismatch(setting: &ProxySetting, found: &[Part<'_>], text: &str) -> Option<String> {
+fn mismatch(setting: &ProxySetting, found: &[FieldPart<'_>], text: &str) -> Option<String> {
     let known = parts(setting.field);
     let pairs = known.iter().zip(found);
     let same = pairs.take_while(|(known, found)| is_same(**known, **found));
     let same = same.count();
     let shape = match (known.get(same), found.get(same)) {
-        (None, None) | (Some(Part::Key(_)), Some(Part::Key(_))) => return None,
+        (None, None) | (Some(FieldPart::Key(_)), Some(FieldPart::Key(_))) => return None,
         (None, Some(_)) => setting.values.described(),
-        (Some(Part::Item), _) => "a list, such as [a, b]".to_owned(),
-        (Some(Part::Key("*")), _) => {
+        (Some(FieldPart::Item), _) => "a list, such as [a, b]".to_owned(),
+        (Some(FieldPart::Key("*")), _) => {
             format!("a map with {} for each name", setting.values.described())
         }
-        (Some(Part::Key(key)), _) => format!("a map with fields such as {key}"),
+        (Some(FieldPart::Key(key)), _) => format!("a map with fields such as {key}"),
     };
     let other = match found.get(same) {
         None => format!("{text:?}"),
-        Some(Part::Item) => "a list".to_owned(),
-        Some(Part::Key(_)) => "a map".to_owned(),
+        Some(FieldPart::Item) => "a list".to_owned(),
+        Some(FieldPart::Key(_)) => "a map".to_owned(),
     };
     let path = path(found.get(..same).unwrap_or(found));
     Some(format!("{path} must be {shape}, not {other}"))
 }
 
-fn is_same(known: Part<'_>, found: Part<'_>) -> bool {
-    known == found || known == Part::Key("*") && found != Part::Item
+fn is_same(known: FieldPart<'_>, found: FieldPart<'_>) -> bool {
+    known == found || known == FieldPart::Key("*") && found != FieldPart::Item
 }
 
-fn parts(field: &str) -> Vec<Part<'_>> {
+fn parts(field: &str) -> Vec<FieldPart<'_>> {
     let mut parts = Vec::new();
     for name in field.split('.') {
         let mut pieces = name.split('[');
-        parts.extend(pieces.next().map(Part::Key));
-        parts.extend(pieces.map(|_index| Part::Item));
+        parts.extend(pieces.next().map(FieldPart::Key));
+        parts.extend(pieces.map(|_index| FieldPart::Item));
     }
     parts
 }
 
-fn path(parts: &[Part<'_>]) -> String {
+fn path(parts: &[FieldPart<'_>]) -> String {
     let mut path = String::new();
     for part in parts {
         match part {
-            Part::Item => path.push_str("[]"),
-            Part::Key(key) => {
+            FieldPart::Item => path.push_str("[]"),
+            FieldPart::Key(key) => {
                 if !path.is_empty() {
                     path.push('.');
                 }
