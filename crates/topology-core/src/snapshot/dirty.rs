@@ -20,10 +20,10 @@ impl Snapshot {
     /// Takes the changes since the last call, of either method, for all nodes.
     pub fn take_changes(&mut self) -> Changes {
         let marks = self.take_marks();
-        let is_wide = marks.any_level || !marks.levels.is_empty();
+        let nodes = marks.is_wide();
         Changes {
             services: marks.services,
-            nodes: is_wide || !marks.nodes.is_empty() || !marks.drains.is_empty(),
+            nodes,
         }
     }
 
@@ -40,8 +40,7 @@ impl Marks {
         let moves = |change: &NodeChange| change.pod_ranges || !change.addresses.is_empty();
         let routes = self.ranges || mine.is_some_and(moves);
         let mut services = BTreeSet::new();
-        let is_wide = !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges;
-        if is_wide || !self.api_servers.is_empty() {
+        if self.is_wide() {
             let policies = AffectedPolicies::of(snapshot, &self, me);
             let all = snapshot.services.iter();
             let touched = all.filter(|(_, entry)| self.affects(snapshot, me, &policies, entry));
@@ -51,7 +50,16 @@ impl Marks {
         Dirty { services, routes }
     }
 
-    /// Whether a change of Nodes, drains or the API server's endpoints can change the result for `entry` on the node `me`.
+    /// Whether something changed that is not of one Service, so that any Service may be affected.
+    fn is_wide(&self) -> bool {
+        !self.nodes.is_empty()
+            || !self.levels.is_empty()
+            || !self.drains.is_empty()
+            || !self.api_servers.is_empty()
+            || self.ranges
+    }
+
+    /// Whether a change that is not of one Service can change the result for `entry` on the node `me`.
     fn affects<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -114,4 +122,112 @@ fn moves_endpoint(
             let change = endpoint.node.as_ref().and_then(|node| nodes.get(node));
             change.is_some_and(|change| policies.use_label_of(change))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{
+        EndpointSlice, Enforcement, Family, Frontend, Node, ObjectName, Protocol, Selector,
+        ServicePort, SlicePort, TopologyPolicy,
+    };
+    use crate::policy::{Level, LevelKey, Mode, Policy, PolicySource};
+    use crate::resolve::{Resolution, Viewpoint, resolve};
+
+    const RACK: &str = "example.com/rack";
+
+    /// The node `me`, another one with the cluster IP of the only Service, and an endpoint.
+    fn snapshot() -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        snapshot.set_node(Node::new("me"));
+        snapshot.set_node(Node {
+            addresses: vec!["10.96.0.10".parse().unwrap()],
+            ..Node::new("other")
+        });
+        let port = ServicePort::new("http", Protocol::Tcp, 80.try_into().unwrap());
+        let cluster_ip = Frontend::cluster_ip("10.96.0.10".parse().unwrap());
+        snapshot.set_service(Service::new(name(), vec![cluster_ip], vec![port]));
+        snapshot.set_slice(slice(ObjectName::new("t", "s-1"), "s", "10.244.0.1"));
+        snapshot
+    }
+
+    fn name() -> ObjectName {
+        ObjectName::new("t", "s")
+    }
+
+    fn slice(name: ObjectName, service: &str, address: &str) -> EndpointSlice {
+        EndpointSlice {
+            name,
+            service: service.into(),
+            family: Family::V4,
+            ports: vec![SlicePort {
+                name: "http".into(),
+                protocol: Protocol::Tcp,
+                port: 8080.try_into().unwrap(),
+            }],
+            endpoints: vec![Endpoint {
+                address: address.parse().unwrap(),
+                node: None,
+                zone: None,
+                ready: true,
+                serving: true,
+                terminating: false,
+                hints: None,
+            }],
+            hostnames: BTreeMap::default(),
+        }
+    }
+
+    fn resolved(snapshot: &Snapshot) -> Resolution {
+        resolve(snapshot, &Viewpoint::new("me"), &name())
+    }
+
+    #[test]
+    fn a_label_that_becomes_known_touches_the_services_of_its_policies() {
+        let mut snapshot = snapshot();
+        snapshot.remove_node("other");
+        let racks = vec![Level::new(LevelKey::Label(RACK.into()), 100)];
+        snapshot.set_policy(TopologyPolicy {
+            namespace: None,
+            name: "racks".into(),
+            created: None,
+            generation: 1,
+            priority: 0,
+            enforcement: Enforcement::Default,
+            namespace_selector: Selector::default(),
+            service_selector: Selector::default(),
+            node_selector: Selector::default(),
+            port_names: Vec::new(),
+            policy: Policy::new(PolicySource::ClusterDefault, Mode::Hard, racks),
+            owner_limits: None,
+        });
+        snapshot.set_unread_labels([Arc::from(RACK)].into());
+        let refusals = |snapshot: &Snapshot| {
+            let servers = resolved(snapshot).servers.into_iter();
+            servers
+                .filter(|server| server.decision.refusal.is_some())
+                .count()
+        };
+        assert_eq!(refusals(&snapshot), 1);
+        snapshot.take_dirty("me");
+        snapshot.set_unread_labels(BTreeSet::new());
+        assert_eq!(refusals(&snapshot), 0);
+        assert_eq!(snapshot.take_dirty("me").services, [name()].into());
+        snapshot.set_unread_labels(["unused".into()].into());
+        assert!(snapshot.take_dirty("me").is_empty());
+    }
+
+    #[test]
+    fn ranges_and_api_servers_are_changes_for_all_nodes() {
+        let mut snapshot = snapshot();
+        assert!(resolved(&snapshot).servers.is_empty());
+        snapshot.take_changes();
+        snapshot.set_service_cidrs(vec!["10.96.0.0/16".parse().unwrap()]);
+        assert_eq!(resolved(&snapshot).servers.len(), 1);
+        assert!(snapshot.take_changes().nodes);
+        let kubernetes = ObjectName::new("default", "kubernetes-1");
+        snapshot.set_slice(slice(kubernetes, "kubernetes", "192.0.2.1"));
+        assert!(snapshot.take_changes().nodes);
+        assert!(!snapshot.take_changes().nodes);
+    }
 }

@@ -27,7 +27,7 @@ impl Dirty {
 pub struct Changes {
     /// Services that changed, with their slices and policies, including removed Services.
     pub services: BTreeSet<ObjectName>,
-    /// Whether Nodes or drains changed, which may affect every Service.
+    /// Whether Nodes, drains, the Service ranges or the API server's endpoints changed, which may affect every Service.
     pub nodes: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Marks {
     pub(super) nodes: BTreeMap<Arc<str>, NodeChange>,
     /// Drains that were added or removed, and both versions of changed ones.
     pub(super) drains: Vec<Drain>,
-    /// Labels for which the first Node was added or the last one removed.
+    /// Labels for which the first Node was added or the last one removed, or that were loaded for the Nodes.
     pub(super) levels: BTreeSet<Arc<str>>,
     /// Whether the first Node was added or the last one removed, which affects every label.
     pub(super) any_level: bool,
@@ -111,7 +111,7 @@ impl Marks {
         }
     }
 
-    /// Marks labels for which the first Node was added or the last one removed.
+    /// Marks labels for which the first Node was added or the last one removed, or that were loaded for the Nodes.
     pub(super) fn levels(&mut self, labels: Vec<Arc<str>>, all: bool) {
         self.levels.extend(labels);
         self.any_level |= all;
