@@ -20,7 +20,7 @@ impl Snapshot {
     /// Takes the changes since the last call, of either method, for all nodes.
     pub fn take_changes(&mut self) -> Changes {
         let marks = self.take_marks();
-        let nodes = marks.is_wide();
+        let nodes = marks.is_wide(self);
         Changes {
             services: marks.services,
             nodes,
@@ -40,7 +40,7 @@ impl Marks {
         let moves = |change: &NodeChange| change.pod_ranges || !change.addresses.is_empty();
         let routes = self.ranges || mine.is_some_and(moves);
         let mut services = BTreeSet::new();
-        if self.is_wide() {
+        if self.is_wide(snapshot) {
             let policies = AffectedPolicies::of(snapshot, &self, me);
             let all = snapshot.services.iter();
             let touched = all.filter(|(_, entry)| self.affects(snapshot, me, &policies, entry));
@@ -51,8 +51,10 @@ impl Marks {
     }
 
     /// Whether something changed that is not of one Service, so that any Service may be affected.
-    fn is_wide(&self) -> bool {
-        !self.nodes.is_empty()
+    fn is_wide(&self, snapshot: &Snapshot) -> bool {
+        let has_cap = snapshot.tally(ZONE).is_some();
+        let mut nodes = self.nodes.values();
+        nodes.any(|change| change.matters(has_cap))
             || !self.levels.is_empty()
             || !self.drains.is_empty()
             || !self.api_servers.is_empty()
@@ -117,7 +119,7 @@ fn moves_endpoint(
     entry: &ServiceAndSlices,
 ) -> bool {
     let mut endpoints = entry.slices.iter().flat_map(|slice| &slice.endpoints);
-    !policies.is_empty()
+    nodes.values().any(|change| policies.use_label_of(change))
         && endpoints.any(|endpoint| {
             let change = endpoint.node.as_ref().and_then(|node| nodes.get(node));
             change.is_some_and(|change| policies.use_label_of(change))
@@ -215,6 +217,34 @@ mod tests {
         assert_eq!(snapshot.take_dirty("me").services, [name()].into());
         snapshot.set_unread_labels(["unused".into()].into());
         assert!(snapshot.take_dirty("me").is_empty());
+    }
+
+    /// kubelets write the conditions of their Nodes all the time.
+    #[test]
+    fn d13_the_readiness_of_a_node_is_a_change_for_services_only_with_a_cap() {
+        let is_wide = |cap: Option<u32>| {
+            let mut snapshot = snapshot();
+            let levels = vec![Level::new(LevelKey::Node, 1), Level::new(LevelKey::Any, 0)];
+            let mut policy = Policy::new(PolicySource::Annotation, Mode::Weighted, levels);
+            policy.max_overload = cap;
+            let service = snapshot.service(&name()).unwrap().clone();
+            snapshot.set_service(Service {
+                policy: Some(policy.into()),
+                ..service
+            });
+            snapshot.take_dirty("me");
+            let node = snapshot.node("other").unwrap().clone();
+            snapshot.set_node(Node {
+                ready: !node.ready,
+                leaving: true,
+                ..node
+            });
+            let is_wide = snapshot.marks.is_wide(&snapshot);
+            assert_eq!(snapshot.take_dirty("me").is_empty(), cap.is_none());
+            is_wide
+        };
+        assert!(is_wide(Some(20)));
+        assert!(!is_wide(None));
     }
 
     #[test]

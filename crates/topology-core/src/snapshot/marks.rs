@@ -63,6 +63,17 @@ pub(super) struct NodeChange {
     pub(super) demand: bool,
 }
 
+impl NodeChange {
+    /// Whether a decision can depend on what changed. Demand counts only if a policy has a cap.
+    pub(super) fn matters(&self, has_cap: bool) -> bool {
+        let is_located = self.existence || self.pod_ranges;
+        is_located
+            || !self.labels.is_empty()
+            || !self.addresses.is_empty()
+            || (self.demand && has_cap)
+    }
+}
+
 impl Marks {
     pub(super) fn service(&mut self, name: &ObjectName) {
         self.services.insert(name.clone());
