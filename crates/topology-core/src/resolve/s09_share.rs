@@ -138,9 +138,7 @@ fn fill_pools(work: &mut PortWork<'_>) {
             .level
             .and_then(|level| effective.get(level))
             .copied();
-        let belongs =
-            |pool: &EndpointPool<'_>| Some(pool.level) == level && pool.of.has(candidate.zone);
-        let at = work.pools.iter().position(belongs);
+        let at = level.and_then(|level| pool_of(&work.pools, level, candidate.zone));
         let found = at.and_then(|at| Some((at, work.pools.get_mut(at)?)));
         match found.filter(|(_, pool)| !pool.share.is_zero()) {
             Some((at, pool)) => {
@@ -151,6 +149,17 @@ fn fill_pools(work: &mut PortWork<'_>) {
             None => candidate.reason = why_unused(&work.levels, level),
         }
     }
+}
+
+/// The pool of the endpoints of a level in `zone`. Pools are sorted by level, and those of a level by zone: a search costs
+/// little even if every endpoint has a zone of its own.
+fn pool_of(pools: &[EndpointPool<'_>], level: usize, zone: Option<&Arc<str>>) -> Option<usize> {
+    let at = pools.partition_point(|pool| match pool.of {
+        PoolScope::Level => pool.level < level,
+        PoolScope::Zone(own) => (pool.level, own) < (level, zone),
+    });
+    let pool = pools.get(at)?;
+    (pool.level == level && pool.of.has(zone)).then_some(at)
 }
 
 fn why_unused(levels: &[LevelState], level: Option<usize>) -> Reason {
@@ -164,27 +173,20 @@ fn why_unused(levels: &[LevelState], level: Option<usize>) -> Reason {
 
 /// Groups endpoints of the same pool and capacity into classes.
 pub(super) fn classify(work: &mut PortWork<'_>) {
-    let mut kinds: Vec<(usize, u32, u32)> = Vec::with_capacity(work.pools.len());
+    let mut counts: BTreeMap<(usize, u32), u32> = BTreeMap::new();
     for candidate in &work.candidates {
-        if !candidate.reason.is_chosen() {
-            continue;
-        }
-        let kind = (candidate.pool, candidate.capacity);
-        match kinds.binary_search_by_key(&kind, |kind| (kind.0, kind.1)) {
-            Ok(at) => kinds
-                .iter_mut()
-                .skip(at)
-                .take(1)
-                .for_each(|kind| kind.2 += 1),
-            Err(at) => kinds.insert(at, (kind.0, kind.1, 1)),
+        if candidate.reason.is_chosen() {
+            let kind = (candidate.pool, candidate.capacity);
+            *counts.entry(kind).or_default() += 1;
         }
     }
+    let kinds: Vec<((usize, u32), u32)> = counts.into_iter().collect();
     for candidate in &mut work.candidates {
         let kind = (candidate.pool, candidate.capacity);
-        let found = kinds.binary_search_by_key(&kind, |kind| (kind.0, kind.1));
+        let found = kinds.binary_search_by_key(&kind, |(kind, _)| *kind);
         candidate.class = found.ok().filter(|_| candidate.reason.is_chosen());
     }
-    let class = |(pool, capacity, count): &(usize, u32, u32)| {
+    let class = |((pool, capacity), count): &((usize, u32), u32)| {
         let pool = work.pools.get(*pool)?;
         Some(Class {
             level: pool.level,

@@ -1,6 +1,7 @@
 //! Annotations: accepted values, errors, and their texts.
 
 mod choices;
+mod costs;
 mod documented;
 mod faults;
 
