@@ -17,8 +17,8 @@ const ABOUT_LEVELS: [&str; 6] = [
 impl AnnotationSet<'_> {
     pub(super) fn fail_found(&mut self, name: &str, problem: &str) {
         let value = self.found.iter().find(|(found, _)| *found == name);
-        let value = value.map_or("", |(_, value)| *value).to_owned();
-        self.fail(name, &value, problem.to_owned());
+        let value = value.map_or("", |(_, value)| *value);
+        self.fail(name, value, problem.to_owned());
     }
 
     fn has(&self, name: &str) -> bool {
@@ -120,27 +120,26 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// Sets the minimum of ready endpoints on the levels, unless an entry is not valid.
+    /// Sets the minimum of ready endpoints on the levels, unless an entry is not valid: the first such entry is reported.
     fn apply_min_ready(&mut self, policy: &mut Policy) {
         let outermost = policy.levels.len().saturating_sub(1);
         let mut levels = policy.levels.clone();
-        let before = self.errors.len();
         for (key, min_ready) in std::mem::take(&mut self.min_ready) {
             let at = levels.iter().position(|level| level.key == key);
-            match at.and_then(|at| Some((at, levels.get_mut(at)?))) {
-                Some((at, level)) if at < outermost => level.min_ready = min_ready,
-                Some(_) => self.fail_found(
-                    "min-ready",
-                    &format!("level `{key}` has no next one to merge into; remove it here"),
-                ),
-                None => self.fail_found(
-                    "min-ready",
-                    &format!("level `{key}` is not in the list; add it there, or remove it here"),
-                ),
-            }
+            let problem = match at.and_then(|at| Some((at, levels.get_mut(at)?))) {
+                Some((at, level)) if at < outermost => {
+                    level.min_ready = min_ready;
+                    continue;
+                }
+                Some(_) => {
+                    format!("level `{key}` has no next one to merge into; remove it here")
+                }
+                None => {
+                    format!("level `{key}` is not in the list; add it there, or remove it here")
+                }
+            };
+            return self.fail_found("min-ready", &problem);
         }
-        if self.errors.len() == before {
-            policy.levels = levels;
-        }
+        policy.levels = levels;
     }
 }

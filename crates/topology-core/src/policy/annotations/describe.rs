@@ -98,7 +98,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
         name: "min-ready",
         value: ValueKind::Thresholds { most: MAX_COUNT },
         default: "one endpoint",
-        about: "with fewer ready endpoints a level counts as part of the next outer one; not for the last",
+        about: "with fewer ready endpoints a level counts as part of the next outer one; not for the last; at most 16 levels",
     },
     Annotation {
         name: "overprovision",
@@ -124,7 +124,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
         name: "avoid",
         value: ValueKind::Domains,
         default: "",
-        about: "no endpoint that shares this with the client's node; with `:soft`, such an endpoint is used if no other remains; without levels it is added to the source that decides",
+        about: "no endpoint that shares this with the client's node; with `:soft`, such an endpoint is used if no other remains; without levels it is added to the source that decides; at most 16 entries",
     },
     Annotation {
         name: "on-no-match",

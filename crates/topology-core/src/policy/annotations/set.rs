@@ -9,6 +9,9 @@ use crate::policy::{Level, LevelKey, MinReady, Mode, Policy, PolicyError, Policy
 /// The prefix of our annotations.
 pub const PREFIX: &str = "topology.ipvs-topo.io/";
 
+/// The most characters of a value that an error shows. A value may have 256 KiB, and several errors.
+const MOST_SHOWN: usize = 256;
+
 /// A list of levels in an annotation.
 pub(super) struct LevelList<'a> {
     text: &'a str,
@@ -145,8 +148,15 @@ impl<'a> AnnotationSet<'a> {
     pub(super) fn fail(&mut self, name: &str, value: &str, problem: String) {
         self.errors.push(PolicyError {
             field: format!("{PREFIX}{name}"),
-            value: value.to_owned(),
+            value: shortened(value),
             problem,
         });
     }
+}
+
+/// At most the first [`MOST_SHOWN`] characters.
+fn shortened(value: &str) -> String {
+    let end = value.char_indices().nth(MOST_SHOWN);
+    let start = end.and_then(|(end, _)| value.get(..end));
+    start.map_or_else(|| value.to_owned(), |start| format!("{start}…"))
 }

@@ -174,10 +174,19 @@ pub(super) fn on_no_match(text: &str) -> Result<OnNoMatch, String> {
     }
 }
 
+/// The entries of a list. Without the limit a Service could make every agent compare tens of thousands of them.
+fn entries(text: &str) -> Result<impl Iterator<Item = &str>, String> {
+    let entries = text.split(',').map(str::trim);
+    match entries.clone().count() {
+        0..=MAX_LEVELS => Ok(entries),
+        count => Err(format!("{count} entries; at most {MAX_LEVELS} are allowed")),
+    }
+}
+
 /// `zone=50%,node=1`: percent or number of ready endpoints.
 pub(super) fn min_ready(text: &str) -> Result<Vec<(LevelKey, MinReady)>, String> {
     let mut found: Vec<(LevelKey, MinReady)> = Vec::new();
-    for part in text.split(',').map(str::trim) {
+    for part in entries(text)? {
         let Some((key, least)) = part.rsplit_once('=') else {
             return Err(format!(
                 "`{part}` has no number; write level=count or level=percent%, such as zone=2"
@@ -242,7 +251,7 @@ fn percent(text: &str, least: u32) -> Result<Option<u32>, String> {
 /// `node` or `zone:soft`, separated by commas.
 pub(super) fn avoid(text: &str) -> Result<Vec<Avoid>, String> {
     let mut found: Vec<Avoid> = Vec::new();
-    for part in text.split(',').map(str::trim) {
+    for part in entries(text)? {
         let (key, soft) = match part.rsplit_once(':') {
             None => (part, false),
             Some((key, "soft")) => (key, true),
