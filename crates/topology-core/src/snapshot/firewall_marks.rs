@@ -3,7 +3,7 @@
 //! One address and port has one list of real servers in IPVS. With `externalTrafficPolicy: Local` the packets of outside
 //! clients get a mark, and a virtual server for the mark has the endpoints of this node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -93,10 +93,11 @@ pub(super) struct FirewallMarks {
     taken: FxHashSet<u32>,
     /// Marks of virtual servers of other programs.
     foreign: FxHashSet<u32>,
-    /// Released marks, with their former ports. The kernel may still use them, so no other port gets one of them.
-    resting: BTreeMap<MarkedPort, u32>,
-    /// Ports whose released marks may be free now.
-    unchecked: Vec<MarkedPort>,
+    /// Released marks, with their former ports. The kernel may still use them, so no other port gets one of them. A port
+    /// has several if another program took one of them before the kernel was done with it.
+    resting: BTreeSet<(MarkedPort, u32)>,
+    /// Released marks that may be free now.
+    unchecked: Vec<(MarkedPort, u32)>,
     /// Ports that need a mark while all are in use.
     waiting: BTreeSet<MarkedPort>,
     /// Ports whose marks were allocated or freed since the last call.
@@ -116,7 +117,7 @@ impl FirewallMarks {
             by_port: FxHashMap::default(),
             taken: FxHashSet::default(),
             foreign: FxHashSet::default(),
-            resting: BTreeMap::new(),
+            resting: BTreeSet::new(),
             unchecked: Vec::new(),
             waiting: BTreeSet::new(),
             changed: FxHashSet::default(),
@@ -135,8 +136,10 @@ impl FirewallMarks {
 
     /// All marks, in no order: those that ports have, and those of former ports that the kernel may still use.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
-        let all = self.by_port.iter().chain(&self.resting);
-        all.map(|(port, mark)| (port, *mark))
+        let resting = self.resting.iter().map(|(port, mark)| (port, *mark));
+        let former = resting.filter(|(port, _)| !self.by_port.contains_key(port));
+        let held = self.by_port.iter().map(|(port, mark)| (port, *mark));
+        held.chain(former)
     }
 
     /// Gives `port` a mark of an earlier process, unless the mark does not fit the mask or is taken.
@@ -165,26 +168,25 @@ impl FirewallMarks {
             port_name: "".into(),
             protocol: Protocol::Tcp,
         };
-        let resting = self.resting.range(first..);
+        let resting = self.resting.range((first, 0)..);
         let of_service = resting.take_while(|(port, _)| port.service == *service);
-        let (ports, marks): (Vec<_>, Vec<_>) =
-            of_service.map(|(port, mark)| (port.clone(), *mark)).unzip();
-        self.unchecked.extend(ports);
+        let released: Vec<(MarkedPort, u32)> = of_service.cloned().collect();
+        let marks = released.iter().map(|(_, mark)| *mark).collect();
+        self.unchecked.extend(released);
         marks
     }
 
     /// Has the next [`Self::free_released`] check every released mark.
     pub(super) fn review_all_released(&mut self) {
-        self.unchecked = self.resting.keys().cloned().collect();
+        self.unchecked = self.resting.iter().cloned().collect();
     }
 
     /// Makes marks free that were released or reviewed since the last call and that the kernel does not use, and
     /// allocates them to ports that wait for one. Returns their Services.
     pub(super) fn free_released(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<ObjectName> {
-        for port in std::mem::take(&mut self.unchecked) {
-            let mark = self.resting.get(&port).copied();
-            if let Some(mark) = mark.filter(|mark| !is_used(*mark)) {
-                self.resting.remove(&port);
+        for released in std::mem::take(&mut self.unchecked) {
+            if !is_used(released.1) && self.resting.remove(&released) {
+                let (port, mark) = released;
                 self.taken.remove(&mark);
                 self.changed.insert(port);
             }
@@ -263,7 +265,7 @@ impl FirewallMarks {
         let mut changed: Vec<_> = changed
             .map(|port| {
                 let mark = self.of(&port);
-                let mark = mark.or_else(|| self.resting.get(&port).copied());
+                let mark = mark.or_else(|| self.released(&port).next());
                 (port, mark)
             })
             .collect();
@@ -274,16 +276,26 @@ impl FirewallMarks {
     fn release(&mut self, port: &MarkedPort) {
         self.waiting.remove(port);
         if let Some(mark) = self.by_port.remove(port) {
-            self.resting.insert(port.clone(), mark);
-            self.unchecked.push(port.clone());
+            self.resting.insert((port.clone(), mark));
+            self.unchecked.push((port.clone(), mark));
         }
+    }
+
+    /// The released marks of a port.
+    fn released(&self, port: &MarkedPort) -> impl Iterator<Item = u32> {
+        let all = (port.clone(), 0)..=(port.clone(), u32::MAX);
+        self.resting.range(all).map(|(_, mark)| *mark)
     }
 
     fn allocate(&mut self, port: MarkedPort) {
         if self.by_port.contains_key(&port) {
             return;
         }
-        if let Some(mark) = self.resting.remove(&port) {
+        let is_free = |mark: &u32| !self.foreign.contains(mark);
+        let released = self.released(&port).find(is_free);
+        if let Some(mark) = released {
+            self.resting.remove(&(port.clone(), mark));
+            self.changed.insert(port.clone());
             self.by_port.insert(port, mark);
             return;
         }

@@ -144,6 +144,34 @@ fn pain_12_marks_of_other_programs_are_avoided_and_free_when_they_are_gone() {
 }
 
 #[test]
+fn pain_12_a_released_mark_that_another_program_took_is_not_given_out_again() {
+    let mut marks = FirewallMarks::default();
+    marks.replace(None, Some(&service("a")));
+    let taken = marks.of(&port("a")).unwrap();
+    marks.replace(Some(&service("a")), None);
+    // Our virtual server of one family drains, and the other program's is of the other family.
+    marks.free_released(|_| true);
+    assert_eq!(marks.avoid([taken].into_iter()), []);
+    marks.replace(None, Some(&service("a")));
+    let other = marks.of(&port("a")).unwrap();
+    assert_ne!(other, taken);
+    let a = ObjectName::new("t", "a");
+    assert_eq!(marks.review_released(&a), [taken], "it still drains");
+    marks.free_released(|_| true);
+    assert_eq!(marks.take_changed(), [(port("a"), Some(other))]);
+    assert_eq!(marks.iter().collect::<Vec<_>>(), [(&port("a"), other)]);
+    marks.replace(Some(&service("a")), None);
+    let mut both = marks.review_released(&a);
+    both.sort_unstable_by_key(|mark| *mark != taken);
+    assert_eq!(both, [taken, other]);
+    assert_eq!(marks.avoid(std::iter::empty()), []);
+    marks.free_released(|mark| mark == other);
+    assert_eq!(marks.review_released(&a), [other]);
+    marks.replace(None, Some(&service("a")));
+    assert_eq!(marks.of(&port("a")), Some(other));
+}
+
+#[test]
 fn a_restored_mark_is_kept_unless_it_does_not_fit_or_nobody_needs_it() {
     let mut marks = FirewallMarks::default();
     marks.restore(port("a"), 0x2000_0001);
