@@ -1,7 +1,7 @@
 //! Converts `v1` Node: name, labels, internal addresses, allocatable CPU, and whether it is ready
 //! or leaving.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -94,14 +94,42 @@ fn is_ready(root: &Field<'_>, report: &mut Report) -> bool {
 fn addresses(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     let status = root.get("status");
     let listed = status.get("addresses");
-    let mut found = Vec::new();
+    // A kubelet may write tens of thousands, so a search of all for each would take seconds.
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     for entry in listed.items(report) {
         if entry.get("type").text(report) != Some("InternalIP") {
             continue;
         }
         let address = address::parse(&entry.get("address"), report);
-        found.extend(address.filter(|address| !found.contains(address)));
+        found.extend(address.filter(|address| known.insert(*address)));
     }
     found.shrink_to_fit();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::net::Ipv4Addr;
+
+    use crate::source::{Options, read_text};
+
+    #[test]
+    fn d13_many_addresses_of_a_node_are_kept_once_each_in_linear_time() {
+        const MANY: u32 = 100_000;
+        let mut text =
+            "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus:\n  addresses:\n".to_owned();
+        for number in (0..MANY).chain(0..10) {
+            let address = Ipv4Addr::from(0x0a00_0001 + number);
+            writeln!(text, "  - {{type: InternalIP, address: {address}}}").unwrap();
+        }
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let node = loaded.snapshot.node("n1").unwrap();
+        assert_eq!(node.addresses.len(), 100_000);
+        assert_eq!(node.addresses[0], Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(
+            node.addresses[99_999],
+            Ipv4Addr::from(0x0a00_0001 + MANY - 1)
+        );
+    }
 }
