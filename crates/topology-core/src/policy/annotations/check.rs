@@ -5,13 +5,14 @@ use super::set::{AnnotationSet, Overload};
 use crate::policy::{EmptyTier, Mode, OnNoMatch, Policy, Weighting};
 
 /// Options that need levels.
-const ABOUT_LEVELS: [&str; 6] = [
+const ABOUT_LEVELS: [&str; 7] = [
     "weighting",
     "empty-tier",
     "min-ready",
     "overprovision",
     "max-overload",
     "subset",
+    "slow-start",
 ];
 
 impl AnnotationSet<'_> {
@@ -77,13 +78,10 @@ impl AnnotationSet<'_> {
                 self.fail_found(name, problem);
             }
         }
-        if policy.adds && self.has("slow-start") && !is_unread {
-            self.fail_found("slow-start", problem);
-        }
         policy.weighting = Weighting::default();
         policy.empty_tier = EmptyTier::default();
         (policy.overprovision, policy.max_overload) = (None, None);
-        policy.subset_max_weight = None;
+        (policy.subset_max_weight, policy.slow_start) = (None, 0);
     }
 
     fn check_weighting(&mut self, policy: &mut Policy) {

@@ -151,6 +151,7 @@ fn choices_without_levels_are_refused() {
         ("max-overload", "0"),
         ("weighting", "tier-share"),
         ("min-ready", "zone=2"),
+        ("slow-start", "10"),
     ] {
         refused(
             &[("mode", "none"), (name, value)],
@@ -166,13 +167,11 @@ fn choices_without_levels_are_refused() {
         &[("keys", "zone,*"), ("on-no-match", "drop")],
         "always finds an endpoint",
     );
-    let mode_none = [
-        ("mode", "none"),
-        ("scheduler", "mh"),
-        ("slow-start", "10"),
-        ("avoid", "node"),
-    ];
-    assert_eq!(accepted(&mode_none, Mode::None, "").slow_start, 10);
+    let mode_none = [("mode", "none"), ("scheduler", "mh"), ("avoid", "node")];
+    assert_eq!(
+        accepted(&mode_none, Mode::None, "").scheduler,
+        Some(Scheduler::Mh)
+    );
     let may_refuse = [
         ("keys", "zone,*"),
         ("on-no-match", "drop"),

@@ -87,6 +87,7 @@ const ROWS: &[Row] = &[
                 "balanced zone=100,*=0",
             ),
             (&[("mode", "none"), ("overprovision", "140")], "none "),
+            (&[("mode", "none"), ("slow-start", "10")], "none "),
         ],
     ),
     (
