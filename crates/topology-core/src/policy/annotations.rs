@@ -81,17 +81,31 @@ pub fn from_annotations<'a>(
 }
 
 /// Parses `annotations` and ignores those that are not valid. A value of `None` is not a string; the caller reports
-/// that.
+/// that. For a Service with `topologyKeys` see [`AnnotationReading::beside`].
 pub fn read_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> AnnotationReading {
-    let mut set = AnnotationSet::default();
-    for (key, value) in annotations {
-        if let Some(name) = key.strip_prefix(PREFIX) {
-            set.read(name, value.map(str::trim));
+    AnnotationReading::beside(annotations, None)
+}
+
+impl AnnotationReading {
+    /// Parses `annotations` as [`read_annotations`] does, of a Service whose `topologyKeys` are the policy `keys`: a
+    /// setting without levels is checked together with the levels that it adds to.
+    pub fn beside<'a>(
+        annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+        keys: Option<&Policy>,
+    ) -> Self {
+        let mut set = AnnotationSet {
+            adds_to_boundary: keys.is_some_and(Policy::is_bounded),
+            ..AnnotationSet::default()
+        };
+        for (key, value) in annotations {
+            if let Some(name) = key.strip_prefix(PREFIX) {
+                set.read(name, value.map(str::trim));
+            }
         }
+        set.finish()
     }
-    set.finish()
 }
 
 impl AnnotationSet<'_> {

@@ -65,7 +65,9 @@ impl AnnotationSet<'_> {
             self.apply_min_ready(&mut policy);
         }
         self.check_on_no_match(&mut policy);
-        let adds_nothing = policy.avoid.is_empty() && policy.scheduler.is_none();
+        let adds_nothing = policy.avoid.is_empty()
+            && policy.scheduler.is_none()
+            && policy.on_no_match == OnNoMatch::default();
         (!policy.adds || !adds_nothing).then_some(policy)
     }
 
@@ -108,7 +110,8 @@ impl AnnotationSet<'_> {
     }
 
     fn check_on_no_match(&mut self, policy: &mut Policy) {
-        let may_refuse = policy.is_bounded() || policy.avoid.iter().any(|avoid| !avoid.soft);
+        let is_bounded = policy.is_bounded() || (policy.adds && self.adds_to_boundary);
+        let may_refuse = is_bounded || policy.avoid.iter().any(|avoid| !avoid.soft);
         if self.has("on-no-match") && !may_refuse {
             self.fail_found(
                 "on-no-match",

@@ -43,6 +43,8 @@ pub(super) struct AnnotationSet<'a> {
     pub(super) named: Option<Arc<str>>,
     /// Whether the annotation `policy` has a value that is not a name.
     pub(super) name_unread: bool,
+    /// Whether the Service has `topologyKeys` that are a boundary. Annotations without levels add to them.
+    pub(super) adds_to_boundary: bool,
     /// The options so far; mode and levels are set last.
     pub(super) draft: Policy,
     pub(super) errors: Vec<PolicyError>,
@@ -68,6 +70,7 @@ impl Default for AnnotationSet<'_> {
             max_overload: Overload::default(),
             named: None,
             name_unread: false,
+            adds_to_boundary: false,
             draft: Policy::new(PolicySource::Annotation, Mode::None, Vec::new()),
             errors: Vec::new(),
         }

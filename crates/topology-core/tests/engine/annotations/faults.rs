@@ -1,15 +1,22 @@
 //! An invalid annotation is ignored, and never removes a boundary: every row of the table in docs/topology.md.
 
 use topology_core::policy::{
-    AnnotationChoice, AnnotationReading, PREFIX, Policy, read_annotations, read_topology_keys,
+    AnnotationChoice, AnnotationReading, OnNoMatch, PREFIX, Policy, ZONE, beside_topology_keys,
+    read_annotations, read_topology_keys,
 };
 
 fn read(annotations: &[(&str, &str)]) -> AnnotationReading {
+    read_beside(annotations, None)
+}
+
+/// Reads annotations of a Service with these `topologyKeys`.
+fn read_beside(annotations: &[(&str, &str)], keys: Option<&Policy>) -> AnnotationReading {
     let long: Vec<(String, &str)> = annotations
         .iter()
         .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
         .collect();
-    read_annotations(long.iter().map(|(name, value)| (&**name, Some(*value))))
+    let long = long.iter().map(|(name, value)| (&**name, Some(*value)));
+    AnnotationReading::beside(long, keys)
 }
 
 fn levels(policy: &Policy) -> String {
@@ -327,6 +334,30 @@ fn avoid_and_scheduler_need_no_levels() {
         };
         assert_eq!(read(&[(name, value)]).errors.len(), 1, "{name}");
     }
+}
+
+/// The boundary that it is about is in the keys.
+#[test]
+fn on_no_match_may_be_the_only_annotation_beside_hard_topology_keys() {
+    let of = |keys: &[&str], annotations: &[(&str, &str)]| {
+        let keys = read_topology_keys(keys).policy;
+        let reading = read_beside(annotations, keys.as_ref());
+        let both = beside_topology_keys(reading.asked, keys);
+        let Some(AnnotationChoice::Policy(policy)) = both else {
+            panic!("no policy");
+        };
+        (reading.errors.len(), policy.on_no_match)
+    };
+    let drop = [("on-no-match", "drop")];
+    assert_eq!(of(&[ZONE], &drop), (0, OnNoMatch::Drop));
+    assert_eq!(of(&["not a label!"], &drop), (0, OnNoMatch::Drop));
+    let reject = [("on-no-match", "reject")];
+    assert_eq!(of(&[ZONE], &reject), (0, OnNoMatch::Reject));
+    let with_scheduler = [drop[0], ("scheduler", "mh")];
+    assert_eq!(of(&[ZONE], &with_scheduler), (0, OnNoMatch::Drop));
+    assert_eq!(of(&[ZONE, "*"], &drop), (1, OnNoMatch::Reject));
+    let own_levels = [drop[0], ("keys", "zone,*")];
+    assert_eq!(of(&[ZONE], &own_levels), (1, OnNoMatch::Reject));
 }
 
 #[test]
