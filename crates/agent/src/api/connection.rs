@@ -84,6 +84,7 @@ mod tests {
     use tokio::net::UnixStream;
     use tokio::sync::oneshot;
     use tokio::task::JoinHandle;
+    use tokio::time::timeout;
 
     use super::*;
     use crate::api::admission::Admission;
@@ -143,14 +144,14 @@ mod tests {
         assert!(connections.ended().is_empty());
         // The response does not end.
         assert!(
-            tokio::time::timeout(Duration::from_millis(300), changes.next())
+            timeout(Duration::from_millis(300), changes.next())
                 .await
                 .is_err()
         );
 
         // As when the kernel closes the sockets of a process.
         server.abort();
-        let ended = tokio::time::timeout(Duration::from_secs(10), changes.next());
+        let ended = timeout(Duration::from_secs(10), changes.next());
         ended.await.unwrap();
         let both = [ENDPOINT, "[fd00::10]:53"].map(|one| one.parse().unwrap());
         assert_eq!(connections.ended(), both.into());
@@ -181,7 +182,8 @@ mod tests {
         for _ in 0..200 {
             silent.push(UnixStream::connect(&path).await.unwrap());
         }
-        assert_eq!(silent[0].read(&mut [0; 1]).await.unwrap(), 0);
+        let end = timeout(HEARTBEAT, silent[0].read(&mut [0; 1])).await;
+        assert_eq!(end.unwrap().unwrap(), 0);
         tokio::time::pause();
         sleep(Duration::from_secs(3_600)).await;
         assert!(!server.is_finished());
