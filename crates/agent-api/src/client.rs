@@ -70,7 +70,7 @@ pub async fn hold_endpoints(
         }
         opened();
         let mut body = response.into_body();
-        // The body has no content, and an error is its end, too.
+        // What the body contains does not matter, and an error is its end, too.
         while let Some(Ok(_)) = body.frame().await {}
         Ok(())
     };

@@ -95,12 +95,12 @@ impl ConnectionLimit {
 #[derive(Debug)]
 struct OpenConnection {
     task: AbortHandle,
-    progress: Arc<Progress>,
+    state: Arc<ConnectionState>,
 }
 
 /// How far a connection is.
 #[derive(Debug, Default)]
-struct Progress {
+struct ConnectionState {
     /// The request is there.
     asked: AtomicBool,
     /// The response is [`LongLived`].
@@ -109,11 +109,11 @@ struct Progress {
 
 impl OpenConnection {
     fn counts(&self) -> bool {
-        !self.task.is_finished() && !self.progress.long_lived.load(Ordering::Relaxed)
+        !self.task.is_finished() && !self.state.long_lived.load(Ordering::Relaxed)
     }
 
     fn waits(&self) -> bool {
-        !self.progress.asked.load(Ordering::Relaxed)
+        !self.state.asked.load(Ordering::Relaxed)
     }
 }
 
@@ -213,12 +213,12 @@ pub async fn serve_within(
         for limit in &limits {
             limit.open().make_room();
         }
-        let progress = Arc::new(Progress::default());
-        let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&progress)));
+        let state = Arc::new(ConnectionState::default());
+        let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&state)));
         for limit in &limits {
             limit.open().open.push(OpenConnection {
                 task: task.clone(),
-                progress: Arc::clone(&progress),
+                state: Arc::clone(&state),
             });
         }
         // Lets accepted connections run first: a complete request is answered before thousands of incomplete ones.
@@ -227,18 +227,18 @@ pub async fn serve_within(
 }
 
 /// Serves one request.
-async fn connection<S>(stream: S, router: Router, progress: Arc<Progress>)
+async fn connection<S>(stream: S, router: Router, state: Arc<ConnectionState>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: Request<Incoming>| {
-        progress.asked.store(true, Ordering::Relaxed);
+        state.asked.store(true, Ordering::Relaxed);
         let response = router.call(request);
         async {
             let response = response.await?;
             let is_long_lived = response.extensions().get::<LongLived>().is_some();
-            progress.long_lived.store(is_long_lived, Ordering::Relaxed);
+            state.long_lived.store(is_long_lived, Ordering::Relaxed);
             Ok::<_, Infallible>(response)
         }
     });
@@ -252,7 +252,7 @@ where
     let mut served = pin!(served);
     // An error here is the client's: a reset or a timeout.
     let is_late = timeout(CONNECTION_TIMEOUT, &mut served).await.is_err();
-    if is_late && progress.long_lived.load(Ordering::Relaxed) {
+    if is_late && state.long_lived.load(Ordering::Relaxed) {
         drop(served.await);
     }
 }

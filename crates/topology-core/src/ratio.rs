@@ -60,6 +60,11 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
+    /// Whether `part` is less than `percent` percent of `whole`.
+    pub(crate) fn is_below_percent(part: u32, whole: u32, percent: u8) -> bool {
+        Self::new(part.into(), whole.into()) < Self::new(percent.into(), 100)
+    }
+
     /// The absolute difference.
     #[must_use]
     pub fn distance(self, other: Self) -> Self {

@@ -87,7 +87,10 @@ impl ClusterDns {
     /// Starts a client on a node.
     fn start_client(&self, node: &str, rate: u32, queries: u32) -> String {
         let name = format!("client-{node}-{queries}");
-        let image = format!("registry.invalid/ipvs-topo/guest:{}", env!("CARGO_PKG_VERSION"));
+        let image = format!(
+            "registry.invalid/ipvs-topo/guest:{}",
+            env!("CARGO_PKG_VERSION")
+        );
         let here = format!(r#"{{"spec": {{"nodeName": "{node}"}}}}"#);
         let [rate, queries] = [rate, queries].map(|number| number.to_string());
         let run = ["run", &name, "--restart=Never", "--image", &image];

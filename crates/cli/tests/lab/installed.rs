@@ -18,7 +18,10 @@ fn wait_until_status_says(agent: &str, words: &str) {
 
 /// Connects a thousand times from a pod on `node`; returns the client's counts.
 fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
-    let image = format!("registry.invalid/ipvs-topo/guest:{}", env!("CARGO_PKG_VERSION"));
+    let image = format!(
+        "registry.invalid/ipvs-topo/guest:{}",
+        env!("CARGO_PKG_VERSION")
+    );
     let here = format!(r#"{{"spec": {{"nodeName": "{node}"}}}}"#);
     let target = format!("{address}:80");
     let run = [

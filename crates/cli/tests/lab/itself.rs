@@ -59,7 +59,10 @@ fn the_agents_image_holds_an_agent_and_an_nft_that_start() {
         ("agent", "/usr/bin/ipvs-topo", "ipvs-topo "),
         ("nft", "/usr/bin/nft", "nftables v"),
     ] {
-        let image = format!("registry.invalid/ipvs-topo/agent:{}", env!("CARGO_PKG_VERSION"));
+        let image = format!(
+            "registry.invalid/ipvs-topo/agent:{}",
+            env!("CARGO_PKG_VERSION")
+        );
         let run = ["run", name, "--restart=Never", "--image", &image];
         let never = [
             "--image-pull-policy=Never",

@@ -33,7 +33,7 @@ fn turn_off(work: &mut PortWork<'_>) {
     let fact = if usable < policy.min_endpoints {
         let least = policy.min_endpoints;
         Fact::TooFew { usable, least }
-    } else if below(usable, total, policy.panic_percent) {
+    } else if Ratio::is_below_percent(usable, total, policy.panic_percent) {
         let percent = policy.panic_percent;
         Fact::Panic {
             ready: usable,
@@ -46,11 +46,6 @@ fn turn_off(work: &mut PortWork<'_>) {
     work.uniform = true;
     work.facts.push(fact);
     work.notes.push(Note::Panic);
-}
-
-/// Whether `part` is less than `percent` percent of `total`.
-pub(super) fn below(part: u32, total: u32, percent: u8) -> bool {
-    Ratio::new(part.into(), total.into()) < Ratio::new(percent.into(), 100)
 }
 
 fn all(work: &PortWork<'_>) -> u32 {

@@ -16,7 +16,6 @@
 
 use super::Note;
 use super::record::Fact;
-use super::s03_panic::below;
 use super::work::{LevelState, PortWork};
 use crate::memory::RecoveryHold;
 use crate::policy::{LevelKey, MinReady, Mode, Policy};
@@ -40,7 +39,8 @@ pub(super) fn run(work: &mut PortWork<'_>) {
 }
 
 fn lacks(level: &LevelState, need: MinReady) -> bool {
-    level.counted < need.count || below(level.counted, level.lasting, need.percent)
+    level.counted < need.count
+        || Ratio::is_below_percent(level.counted, level.lasting, need.percent)
 }
 
 /// Merges the level at `at` into the next outer one.
