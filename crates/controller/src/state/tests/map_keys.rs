@@ -99,13 +99,16 @@ fn the_labels_of_a_boundary_that_became_unreadable_stay() {
 }
 
 #[test]
-fn d13_a_service_with_many_labels_displaces_no_others_from_the_map() {
+fn d13_services_of_a_namespace_with_many_labels_displace_no_others_from_the_map() {
     let mut state = listed(StateOptions::default());
-    let many: Vec<String> = (0..60)
-        .map(|number| format!("aaa.example/k{number:02}"))
-        .collect();
-    let many = service("aaa", "cart", &[("avoid", &many.join(","))]);
-    state.apply(Collection::Services, many);
+    for number in 0..4 {
+        let many: Vec<String> = (0..15)
+            .map(|label| format!("aaa.example/k{number}{label:02}"))
+            .collect();
+        let name = format!("cart{number}");
+        let many = service("aaa", &name, &[("avoid", &many.join(","))]);
+        state.apply(Collection::Services, many);
+    }
     settle(&mut state, NOW);
     assert_eq!(keys(&state).len(), 29);
     state.apply(Collection::Services, by_label("shop", "zzz.example/shelf"));
