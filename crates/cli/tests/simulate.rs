@@ -146,6 +146,20 @@ fn tried_annotations_combine_with_topology_keys_as_real_ones() {
     assert_eq!(policies(keys, scheduler, "t/s:scheduler="), (before, None));
 }
 
+/// The folder has a Service with hard `topologyKeys`, so the annotation alone is valid.
+#[test]
+fn a_tried_on_no_match_is_about_the_topology_keys_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}\n---\n\
+         {apiVersion: v1, kind: Service, metadata: {name: s, namespace: t}, \
+         spec: {clusterIP: 10.96.0.1, ports: [{port: 80}], topologyKeys: [topology.kubernetes.io/zone]}}\n";
+    fs::write(folder.path().join("a.yaml"), text).unwrap();
+    let folder = folder.path().to_string_lossy();
+    let output = simulate(&folder, &["--set", "t/s:on-no-match=drop"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
 #[test]
 fn traffic_distribution_is_tried_with_the_hints_that_kubernetes_would_write() {
     let plain = ["--set", "shop/cart:weights="];

@@ -8,7 +8,7 @@ use cluster::source::{Loaded, Options, read_text};
 use cluster::{AllowLists, ServiceSelection};
 use topology_core::hints::HintMode;
 use topology_core::model::{IpNetwork, ObjectName};
-use topology_core::policy::PolicySource;
+use topology_core::policy::{OnNoMatch, PREFIX, PolicySource};
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
 
 /// Two zones with one node each, and a Service with these annotations and one endpoint per node.
@@ -190,6 +190,28 @@ fn v11_topology_keys_of_a_headless_service_are_valid_and_without_effect() {
 fn v12_topology_keys_of_an_external_name_are_valid_and_without_effect() {
     let spec = "type: ExternalName, externalName: example.com, topologyKeys: [zone]";
     is_ignored(spec, Ignored::ExternalName);
+}
+
+/// Without the keys the annotation is refused, because the policy always finds an endpoint.
+#[test]
+fn on_no_match_says_what_happens_outside_of_hard_topology_keys() {
+    let annotation = format!("{PREFIX}on-no-match: drop");
+    let loaded = cart(&annotation, "clusterIP: 10.96.0.1, topologyKeys: [zone]");
+    assert_eq!(loaded.warnings, []);
+    let policies = loaded.snapshot.services().map(|service| &service.policy);
+    let policies: Vec<_> = policies.flatten().collect();
+    let [policy] = &policies[..] else {
+        panic!("{policies:?}");
+    };
+    assert_eq!(policy.on_no_match, OnNoMatch::Drop);
+    for other in ["", ", topologyKeys: [zone, '*']"] {
+        let loaded = cart(&annotation, &format!("clusterIP: 10.96.0.1{other}"));
+        let [warning] = &loaded.warnings[..] else {
+            panic!("{:?}", loaded.warnings);
+        };
+        let words = "this policy always finds an endpoint";
+        assert!(warning.to_string().contains(words), "{warning}");
+    }
 }
 
 #[test]

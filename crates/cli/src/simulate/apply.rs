@@ -12,7 +12,7 @@ use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
 use topology_core::policy::{
-    AnnotationChoice, LevelKey, ZONE, beside_topology_keys, from_annotations,
+    AnnotationChoice, AnnotationReading, LevelKey, ZONE, beside_topology_keys,
 };
 use topology_core::snapshot::Snapshot;
 
@@ -133,13 +133,19 @@ impl Edit {
             }
         }
         for (name, annotations) in all {
+            let service = known(snapshot, name)?;
+            let keys = service.topology_keys.as_deref();
             let pairs = annotations
                 .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str()));
-            let asked = from_annotations(pairs).map_err(|errors| {
+                .map(|(name, value)| (name.as_str(), Some(value.as_str())));
+            let AnnotationReading { asked, errors, .. } = AnnotationReading::beside(pairs, keys);
+            if !errors.is_empty() {
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                Failure::input(format_args!("--set: Service {name}: {}", errors.join("; ")))
-            })?;
+                return Err(Failure::input(format_args!(
+                    "--set: Service {name}: {}",
+                    errors.join("; ")
+                )));
+            }
             if let (Some(AnnotationChoice::Policy(policy)), Some(allowed)) = (&asked, allowed)
                 && let Some(label) = refused_label(policy, allowed)
             {
@@ -147,9 +153,7 @@ impl Edit {
                     "--set: Service {name}: annotations may not use the label {label}; name it in --annotation-label-keys"
                 )));
             }
-            let service = known(snapshot, name)?;
-            let keys = service.topology_keys.as_deref().cloned();
-            let (policy, named_policy) = match beside_topology_keys(asked, keys) {
+            let (policy, named_policy) = match beside_topology_keys(asked, keys.cloned()) {
                 None => (None, None),
                 Some(AnnotationChoice::Policy(policy)) => (Some(policy.into()), None),
                 Some(AnnotationChoice::Named(name)) => (None, Some(name)),

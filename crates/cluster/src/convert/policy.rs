@@ -41,7 +41,8 @@ pub(crate) fn of_service(
     report: &mut Report,
 ) -> Asking {
     let keys = spec.get("topologyKeys");
-    let (annotated, faults) = annotated(root, report);
+    let reading = read_keys(&keys, report);
+    let (annotated, faults) = annotated(root, reading.policy.as_ref(), report);
     let has_levels = match &annotated {
         Some(AnnotationChoice::Policy(policy)) => !policy.adds,
         Some(AnnotationChoice::Named(_)) => true,
@@ -51,7 +52,6 @@ pub(crate) fn of_service(
         let message = "not used, because the annotations define the policy";
         report.warn(&keys, message, "remove one of the two");
     }
-    let reading = read_keys(&keys, report);
     let faults_of_keys = if has_levels {
         Faults::None
     } else {
@@ -87,7 +87,11 @@ pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Repor
     }
 }
 
-fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationChoice>, Faults) {
+fn annotated(
+    root: &Field<'_>,
+    keys: Option<&Policy>,
+    report: &mut Report,
+) -> (Option<AnnotationChoice>, Faults) {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);
@@ -101,7 +105,7 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationChoice>
         errors,
         boundary_unread,
         name_unread,
-    } = policy::read_annotations(ours);
+    } = AnnotationReading::beside(ours, keys);
     let fields = annotations.by_key();
     for error in &errors {
         let consequence = if name_unread && error.field.strip_prefix(PREFIX) == Some("policy") {
