@@ -66,6 +66,7 @@ const ROWS: &[&[(&str, &str)]] = &[
     &[("mode", "weighted"), ("keys", "zone")],
     &[("mode", "none"), ("max-overload", "0")],
     &[("mode", "none"), ("on-no-match", "drop")],
+    &[("mode", "none"), ("slow-start", "10")],
     &[("keys", "zone"), ("weights", "zone=1")],
     &[("keys", "")],
     &[("keys", "node,,zone")],
@@ -81,6 +82,14 @@ const ROWS: &[&[(&str, &str)]] = &[
     &[(
         "keys",
         "k1,k2,k3,k4,k5,k6,k7,k8,k9,k10,k11,k12,k13,k14,k15,k16,*",
+    )],
+    &[(
+        "avoid",
+        "k1,k2,k3,k4,k5,k6,k7,k8,k9,k10,k11,k12,k13,k14,k15,k16",
+    )],
+    &[(
+        "avoid",
+        "k1,k2,k3,k4,k5,k6,k7,k8,k9,k10,k11,k12,k13,k14,k15,k16,k17",
     )],
     &[("weights", "zone=10001")],
     &[("weights", "zone=-1")],

@@ -5,6 +5,16 @@ use topology_core::policy::{ANNOTATIONS, PREFIX};
 use super::policy::{Check, Policy};
 use super::values::conditions;
 
+/// The annotations that need levels.
+const ABOUT_LEVELS: [&str; 7] = [
+    "weighting",
+    "empty-tier",
+    "min-ready",
+    "overprovision",
+    "max-overload",
+    "subset",
+    "slow-start",
+];
 /// The annotations of the Service; an empty map if there are none.
 pub(super) const TEXTS: &str =
     "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
@@ -151,28 +161,11 @@ fn modes(must: &mut impl FnMut(String, &str)) {
 
 /// Refuses options that contradict the mode or the levels.
 fn choices(must: &mut impl FnMut(String, &str)) {
-    for name in [
-        "weighting",
-        "empty-tier",
-        "min-ready",
-        "overprovision",
-        "max-overload",
-        "subset",
-        "slow-start",
-    ] {
+    for name in ABOUT_LEVELS {
         must(
             format!("!({}) || variables.meant != 'nothing'", has(name)),
             &format!("{name}: needs weights or keys beside it; add one of them"),
         );
-    }
-    for name in [
-        "weighting",
-        "empty-tier",
-        "min-ready",
-        "overprovision",
-        "max-overload",
-        "subset",
-    ] {
         must(
             format!("!({}) || variables.meant != 'none'", has(name)),
             &format!("{name}: mode none has no levels; remove this one, or choose another mode"),

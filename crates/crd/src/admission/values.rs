@@ -133,10 +133,11 @@ fn thresholds(conditions: &mut Conditions, name: &str, text: &str, most: u32) {
             "write level=count or level=percent%, such as zone=2, with counts from 1 to {most} or 0% to 100%"
         ),
     );
+    at_most(conditions, &pairs);
     let keys = format!("{pairs}.map(p, p[0])");
     let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
     conditions.check(
-        format!("{full}.size() <= {MAX_LEVELS} && {}", is_distinct(&full)),
+        few(&pairs, &is_distinct(&full)),
         "a level is listed twice; keep the first",
     );
 }
@@ -150,11 +151,20 @@ fn domains(conditions: &mut Conditions, name: &str, text: &str) {
         format!("{parts}.all(p, {mode} && {key})"),
         "write node, zone, region or a label key, with :soft after it if it may be used as the last resort",
     );
+    at_most(conditions, &parts);
     let keys = format!("{parts}.map(p, p[0].trim())");
     let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
     conditions.check(
-        is_distinct(&full),
+        few(&parts, &is_distinct(&full)),
         "a label is listed twice; keep the first",
+    );
+}
+
+/// The limit of entries in a list without levels of its own.
+fn at_most(conditions: &mut Conditions, entries: &str) {
+    conditions.check(
+        format!("{entries}.size() <= {MAX_LEVELS}"),
+        format!("at most {MAX_LEVELS} entries are allowed"),
     );
 }
 
