@@ -387,7 +387,8 @@ impl Snapshot {
         any
     }
 
-    /// All firewall marks, in no order, with the released ones that the kernel may still use.
+    /// One firewall mark of each port, in no order: the one that it has, or one that it had and that the kernel may still
+    /// use.
     pub fn firewall_marks(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
         self.firewall_marks.iter()
     }

@@ -45,7 +45,9 @@ pub(super) async fn open(
         Refusal::new(StatusCode::BAD_REQUEST, words)
     })?;
     let admitted = api.admission.admit(endpoints).await.ok_or_else(|| {
-        let words = format!("{MAX_CONNECTIONS} servers are connected, and no more are admitted");
+        let words = format!(
+            "{MAX_CONNECTIONS} servers are connected or wait for it, and no more are admitted"
+        );
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words)
     })?;
     Ok((Extension(LongLived), held(admitted)))

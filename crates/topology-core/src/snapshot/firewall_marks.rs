@@ -134,7 +134,8 @@ impl FirewallMarks {
         self.by_port.get(port).copied()
     }
 
-    /// All marks, in no order: those that ports have, and those of former ports that the kernel may still use.
+    /// One mark of each port, in no order: the one that it has, or one that it had and that the kernel may still use. After
+    /// another program took a mark that rests, its former port may have a second one, which is not among them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&MarkedPort, u32)> {
         let resting = self.resting.iter().map(|(port, mark)| (port, *mark));
         let former = resting.filter(|(port, _)| !self.by_port.contains_key(port));
