@@ -5,9 +5,15 @@
 //! | `service-annotations.yaml` | Services whose topology annotations the agents would not accept |
 //! | `own-report.yaml` | a `TopologyAgent` written by the agent of another Node |
 //!
-//! The optional component `components/label-keys/policy.yaml` refuses labels in annotations.
+//! The policies of optional components:
+//!
+//! | file | refuses |
+//! | --- | --- |
+//! | `components/hints/policy.yaml` | a change of the controller to more than the hints of an `EndpointSlice` |
+//! | `components/label-keys/policy.yaml` | labels in annotations |
 
 mod annotations;
+mod hints;
 mod label_keys;
 mod own_report;
 mod policy;
@@ -24,7 +30,10 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The policy of the component `label-keys`.
-pub(super) fn label_keys() -> String {
-    label_keys::policy().documents()
+/// The policies of components: the name of the component, and the text.
+pub(super) fn of_components() -> Vec<(&'static str, String)> {
+    vec![
+        ("hints", hints::policy().documents()),
+        ("label-keys", label_keys::policy().documents()),
+    ]
 }

@@ -96,10 +96,14 @@ pub fn generated() -> Vec<Generated> {
     let policies = policies.map(|(name, text)| (name.to_owned(), text));
     let mut found = folder("crds", definitions.collect());
     found.extend(folder("admission", policies.collect()));
-    found.push(Generated {
-        place: OutputPath::Manifest("components/label-keys/policy.yaml".to_owned()),
-        text: admission::label_keys(),
-    });
+    found.extend(
+        admission::of_components()
+            .into_iter()
+            .map(|(name, text)| Generated {
+                place: OutputPath::Manifest(format!("components/{name}/policy.yaml")),
+                text,
+            }),
+    );
     found.push(Generated {
         place: OutputPath::Document(table::PAGE.to_owned()),
         text: table::page(),

@@ -428,8 +428,8 @@ fn a_map_that_has_too_few_values_for_a_node_breaks_its_rule() {
 #[test]
 fn every_admission_policy_has_a_binding_and_a_remedy() {
     let mut checks = 0;
-    let component = ("label-keys", admission::label_keys());
-    for (name, text) in admission::all().into_iter().chain([component]) {
+    let components = admission::of_components();
+    for (name, text) in admission::all().into_iter().chain(components) {
         let mut documents = Vec::new();
         yaml::read(text.as_bytes(), |node| documents.push(node)).unwrap();
         let [policy, binding] = &documents[..] else {

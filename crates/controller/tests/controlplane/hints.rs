@@ -20,6 +20,8 @@ mod alone {
     /// Limit for the Events.
     const TIMEOUT: Duration = Duration::from_secs(60);
     const ZONES: [&str; 3] = ["a", "b", "c"];
+    /// The program that manages most slices.
+    const MESH: &str = "mesh.example.com";
 
     struct Scene {
         namespace: Namespace,
@@ -190,16 +192,15 @@ mod alone {
             "op": "replace", "path": "/endpoints/0/hints/forZones/0/name", "value": "z",
         }]);
         scene.patch("other", "foreign-1", &other);
-        let mesh = "mesh.example.com";
         scene.write(
             "replace",
             "mesh",
-            &slice("strict", "strict-1", mesh, "a b c"),
+            &slice("strict", "strict-1", MESH, "a b c"),
         );
         scene.write(
             "replace",
             "mesh",
-            &slice("moving", "moving-1", mesh, "b b a a c c"),
+            &slice("moving", "moving-1", MESH, "b b a a c c"),
         );
         let words = [
             "annotate",
@@ -261,19 +262,19 @@ mod alone {
 
     /// Services that request hints, with slices of all kinds.
     fn services(scene: &Scene) {
-        let (mesh, kubernetes) = ("mesh.example.com", "endpointslice-controller.k8s.io");
+        let kubernetes = "endpointslice-controller.k8s.io";
         let mut objects = service(
             "foreign",
-            mesh,
+            MESH,
             &[("foreign-1", "a a b c"), ("foreign-2", "b c")],
         );
         for name in ["strict", "moving", "plain"] {
-            objects.extend(service(name, mesh, &[(&format!("{name}-1"), "a b c")]));
+            objects.extend(service(name, MESH, &[(&format!("{name}-1"), "a b c")]));
         }
         objects.extend(service("theirs", kubernetes, &[("theirs-1", "a b c")]));
-        objects.extend(service("applied", mesh, &[]));
+        objects.extend(service("applied", MESH, &[]));
         scene.write("create", "mesh", &list(&objects));
-        let applied = slice("applied", "applied-1", mesh, "a b c");
+        let applied = slice("applied", "applied-1", MESH, "a b c");
         let words = [
             "apply",
             "--server-side",
@@ -283,6 +284,92 @@ mod alone {
         ];
         let words = [&["-n", &scene.namespace.0][..], &words].concat();
         kubectl_with(&applied.to_string(), &words).unwrap();
+    }
+
+    /// Applies `slice` with the controller's token, and writes nothing.
+    fn apply_as_controller(
+        scene: &Scene,
+        kubeconfig: &str,
+        slice: &Value,
+    ) -> Result<String, String> {
+        let words = [
+            "--kubeconfig",
+            kubeconfig,
+            "-n",
+            &scene.namespace.0,
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--dry-run=server",
+            "-f",
+            "-",
+        ];
+        kubectl_with(&slice.to_string(), &words)
+    }
+
+    fn nothing_but_hints_may_change(scene: &Scene, kubeconfig: &str) {
+        let with = |field: &str, value: Value| {
+            let mut slice = slice("plain", "plain-1", MESH, "a b c");
+            let (parents, name) = field.rsplit_once('/').unwrap();
+            slice.pointer_mut(parents).unwrap()[name] = value;
+            apply_as_controller(scene, kubeconfig, &slice)
+        };
+        // The API server enforces admission policies some time after they are written.
+        eventually("the first refusal by the policy", || {
+            let answer = with("/endpoints/0/addresses", json!(["10.247.9.9"]));
+            answer
+                .err()
+                .filter(|error| error.contains("ipvs-topo-hints-only"))
+        });
+        let target = json!({"kind": "Pod", "name": "mine", "namespace": "shop"});
+        let owner = json!([{"apiVersion": "v1", "kind": "Service", "name": "mine", "uid": "1"}]);
+        let refused = [
+            ("/endpoints/0/addresses", json!(["10.247.9.9"])),
+            ("/endpoints/0/conditions", json!({"ready": false})),
+            ("/endpoints/0/hostname", json!("mine")),
+            ("/endpoints/1/nodeName", json!("hints-a")),
+            ("/endpoints/1/zone", json!("a")),
+            ("/endpoints/2/targetRef", target),
+            ("/ports", json!([{"port": 81}])),
+            ("/metadata/annotations", json!({"mine": "1"})),
+            ("/metadata/ownerReferences", owner),
+            ("/metadata/finalizers", json!(["example.com/mine"])),
+            (
+                "/metadata/labels",
+                json!({"kubernetes.io/service-name": "theirs"}),
+            ),
+        ];
+        for (field, value) in refused {
+            let Err(error) = with(field, value) else {
+                panic!("{field} was changed");
+            };
+            let path: Vec<&str> = field.trim_start_matches('/').split('/').collect();
+            let path = match path[..] {
+                ["endpoints", _, name] => format!("endpoints[].{name}"),
+                _ => path.join("."),
+            };
+            let words = format!(
+                "the controller changes only the hints of an EndpointSlice, and not {path};"
+            );
+            assert!(error.contains(&words), "{error}");
+        }
+        let hints = json!({"forZones": [{"name": "a"}], "forNodes": [{"name": "hints-a"}]});
+        with("/endpoints/0/hints", hints.clone()).unwrap();
+        // The API server limits the cost of a check, and the endpoints of a slice to 1,000.
+        let mut largest = slice("none", "largest", MESH, "");
+        let endpoints = (0..1_000).map(|number| {
+            let address = format!("10.246.{}.{}", number / 250, number % 250);
+            let target =
+                json!({"kind": "Pod", "name": format!("pod-{number}"), "namespace": "shop"});
+            json!({
+                "addresses": [address], "conditions": {"ready": true, "serving": true},
+                "nodeName": "hints-a", "zone": "a", "targetRef": target,
+            })
+        });
+        largest["endpoints"] = endpoints.collect();
+        scene.write("create", "mesh", &largest);
+        largest["endpoints"][999]["hints"] = hints;
+        apply_as_controller(scene, kubeconfig, &largest).unwrap();
     }
 
     #[test]
@@ -304,6 +391,7 @@ mod alone {
         nodes();
         let mut scene = Scene::new();
         services(&scene);
+        nothing_but_hints_may_change(&scene, &kubeconfig);
         let audit = Audit::of(ACCOUNT);
         // The server sends pages only, so that every rule is needed.
         let proxy = Proxy::start(&kubeconfig);
@@ -327,6 +415,8 @@ mod alone {
         // Five slices get hints, one gets them again, and two lose ours.
         assert_eq!(patches.count(), 8);
         ok(&["delete", "clusterrole,clusterrolebinding", ROLE]);
+        let policies = "validatingadmissionpolicy,validatingadmissionpolicybinding";
+        ok(&["delete", policies, "ipvs-topo-hints-only"]);
         ok(&["delete", "nodes", "--all"]);
         ok(&["delete", "tmap", "--all"]);
     }
