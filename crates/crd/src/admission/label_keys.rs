@@ -35,12 +35,10 @@ pub(super) fn policy() -> Policy {
             policy.variables.push((name, format!("{has} ? {is} : []")));
         }
         let levels = format!("variables.{name}Levels");
-        let holds = format!("{levels}.all(x, x in variables.always || x in variables.allowed)");
-        // Agents do not use a longer list of levels.
-        let holds = match one.name {
-            "avoid" => holds,
-            _ => format!("{levels}.size() > {MAX_LEVELS} || {holds}"),
-        };
+        // Agents do not use a longer list.
+        let holds = format!(
+            "{levels}.size() > {MAX_LEVELS} || {levels}.all(x, x in variables.always || x in variables.allowed)"
+        );
         policy.checks.push(Check::new(
             holds,
             format!(
