@@ -13,16 +13,19 @@ const SLICE_FIELDS: [&str; 5] = [
     "metadata.?finalizers",
     "?ports",
 ];
-/// The fields of an endpoint in `discovery.k8s.io/v1`, without `hints`.
-const ENDPOINT_FIELDS: [&str; 7] = [
+/// The fields of an endpoint in `discovery.k8s.io/v1`, without `hints` and without `deprecatedTopology`, which the API
+/// server removes in every update of endpoints.
+const ENDPOINT_FIELDS: [&str; 6] = [
     "addresses",
     "?conditions",
-    "?deprecatedTopology",
     "?hostname",
-    "?nodeName",
+    NODE_NAME,
     "?targetRef",
     "?zone",
 ];
+/// Where `deprecatedTopology` had the name of the node, the API server moves it to `nodeName` (`dropTopologyOnV1` in
+/// `pkg/registry/discovery/endpointslice/strategy.go`).
+const NODE_NAME: &str = "?nodeName.or(endpoint.?deprecatedTopology[?'kubernetes.io/hostname'])";
 /// The controller's service account, in any namespace.
 const ACCOUNT: &str = "ipvs-topo-controller";
 
@@ -37,7 +40,8 @@ pub(super) fn policy() -> Policy {
     let of_endpoints = ENDPOINT_FIELDS.map(|field| {
         let values = |slice: &str| format!("{slice}.endpoints.map(endpoint, endpoint.{field})");
         let holds = format!("{} == {}", values("object"), values("oldObject"));
-        check(holds, &format!("endpoints[].{field}"))
+        let name = field.split('.').next().unwrap_or(field);
+        check(holds, &format!("endpoints[].{name}"))
     });
     Policy {
         name: "ipvs-topo-hints-only",
