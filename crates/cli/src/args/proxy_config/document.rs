@@ -11,8 +11,7 @@ const HEAD: &str = "# Settings of kube-proxy
 A flag and its field mean the same, and the file overrides the flags, but not those of the log.
 A value that is zero, empty or null has no effect; kubeadm writes many of these.
 That is also true for a flag with an empty value, such as `--cluster-cidr=`, but an empty `--healthz-bind-address` or `--metrics-bind-address` turns its server off.
-The last value of a repeated flag counts.
-Repeated values of `--feature-gates`, `--ipvs-exclude-cidrs`, `--nodeport-addresses` and `--vmodule` add up.
+The last value of a repeated flag counts, but those of `--feature-gates`, `--ipvs-exclude-cidrs`, `--nodeport-addresses` and `--vmodule` add up.
 
 | effect | meaning |
 | --- | --- |
