@@ -28,6 +28,7 @@ The source address is that of a connection; the agent itself answers health chec
 | Cluster | the defaults |
 | Local | `internalTrafficPolicy: Local` and `externalTrafficPolicy: Local` |
 | internal Local | `internalTrafficPolicy: Local` alone |
+| external Local | `externalTrafficPolicy: Local` alone |
 | ranges, Local with ranges | `loadBalancerSourceRanges` with the outside host and the pods of this node; with `externalTrafficPolicy: Local` |
 | affinity, Local with affinity | `sessionAffinity: ClientIP`: the test connects three times, and one endpoint answers; with `externalTrafficPolicy: Local` |
 | hard | `topology.ipvs-topo.io/keys: node` |
@@ -90,6 +91,7 @@ const fn policy_title(it: Policy) -> &'static str {
         Policy::Cluster => "Cluster",
         Policy::Local => "Local",
         Policy::InternalLocal => "internal Local",
+        Policy::ExternalLocal => "external Local",
         Policy::Ranges => "ranges",
         Policy::LocalRanges => "Local with ranges",
         Policy::Affinity => "affinity",
@@ -105,6 +107,12 @@ const fn endpoints_title(it: Endpoints) -> &'static str {
         Endpoints::Here => "A ready endpoint on this node only",
         Endpoints::Elsewhere => "A ready endpoint on another node only",
         Endpoints::Terminating => "One endpoint, on this node, that terminates and still serves",
+        Endpoints::Leaving => {
+            "An endpoint on this node that terminates and still serves, and a ready one on another node"
+        }
+        Endpoints::Unready => {
+            "An endpoint on this node that is not ready, and a ready one on another node"
+        }
         Endpoints::None => "No endpoint",
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum Policy {
     Local,
     /// `internalTrafficPolicy` only.
     InternalLocal,
+    /// `externalTrafficPolicy` only.
+    ExternalLocal,
     /// `loadBalancerSourceRanges` with the outside host and the pods of this node.
     Ranges,
     /// The same with `externalTrafficPolicy: Local`.
@@ -61,6 +63,10 @@ pub(crate) enum Endpoints {
     Elsewhere,
     /// One on this node that terminates and still serves.
     Terminating,
+    /// The same, and a ready one on another node.
+    Leaving,
+    /// One on this node that is not ready, and a ready one on another node.
+    Unready,
     None,
 }
 
@@ -131,10 +137,11 @@ impl Frontend {
 }
 
 impl Policy {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Cluster,
         Self::Local,
         Self::InternalLocal,
+        Self::ExternalLocal,
         Self::Ranges,
         Self::LocalRanges,
         Self::Affinity,
@@ -148,7 +155,10 @@ impl Policy {
     }
 
     pub(crate) const fn is_external_local(self) -> bool {
-        matches!(self, Self::Local | Self::LocalRanges | Self::LocalAffinity)
+        matches!(
+            self,
+            Self::Local | Self::ExternalLocal | Self::LocalRanges | Self::LocalAffinity
+        )
     }
 
     pub(crate) const fn has_ranges(self) -> bool {
@@ -157,20 +167,28 @@ impl Policy {
 }
 
 impl Endpoints {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Both,
         Self::Here,
         Self::Elsewhere,
         Self::Terminating,
+        Self::Leaving,
+        Self::Unready,
         Self::None,
     ];
 
     const fn has_one_here(self) -> bool {
-        matches!(self, Self::Both | Self::Here | Self::Terminating)
+        matches!(
+            self,
+            Self::Both | Self::Here | Self::Terminating | Self::Leaving
+        )
     }
 
     const fn has_one_elsewhere(self) -> bool {
-        matches!(self, Self::Both | Self::Elsewhere)
+        matches!(
+            self,
+            Self::Both | Self::Elsewhere | Self::Leaving | Self::Unready
+        )
     }
 }
 
@@ -202,14 +220,14 @@ impl Cell {
 
     /// Whether the policy could make a difference.
     fn is_of_interest(self) -> bool {
-        use Endpoints::{Both, Elsewhere};
+        use Endpoints::{Both, Elsewhere, Leaving};
         let (frontend, client) = (self.frontend, self.client);
         let is_balanced = frontend == Frontend::LoadBalancer;
         match self.policy {
             Policy::Cluster | Policy::Local => true,
-            Policy::InternalLocal => {
+            Policy::InternalLocal | Policy::ExternalLocal => {
                 let is_one = matches!(frontend, Frontend::ClusterIp | Frontend::NodePort);
-                is_one && matches!(self.endpoints, Both | Elsewhere)
+                is_one && matches!(self.endpoints, Both | Elsewhere | Leaving)
             }
             Policy::Ranges => {
                 self.endpoints == Both && (is_balanced || client == Client::OtherNode)
@@ -233,7 +251,7 @@ impl Cell {
         if is_balanced && self.policy.has_ranges() && !self.client.is_in_ranges() {
             return Outcome::Dropped;
         }
-        let here = self.endpoints.has_one_here();
+        let here = self.endpoints.has_one_here() && self.may_stay_here();
         let elsewhere = self.endpoints.has_one_elsewhere() && self.may_go_elsewhere();
         if here || elsewhere {
             return Outcome::Answer {
@@ -254,7 +272,7 @@ impl Cell {
     const fn health(self) -> Outcome {
         match self.endpoints {
             Endpoints::Both | Endpoints::Here => Outcome::Health(200),
-            Endpoints::Elsewhere | Endpoints::Terminating | Endpoints::None => Outcome::Health(503),
+            _ => Outcome::Health(503),
         }
     }
 
@@ -265,6 +283,11 @@ impl Cell {
         } else {
             self.policy.is_external_local() && self.client.is_external()
         }
+    }
+
+    /// An endpoint that terminates is for clients that have no ready one.
+    fn may_stay_here(self) -> bool {
+        self.endpoints != Endpoints::Leaving || self.is_limited()
     }
 
     fn may_go_elsewhere(self) -> bool {

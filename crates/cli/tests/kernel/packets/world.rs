@@ -110,6 +110,8 @@ impl World {
                 Endpoints::Here => vec![here(near)],
                 Endpoints::Elsewhere => vec![far],
                 Endpoints::Terminating => vec![format!("{near} n1 terminating")],
+                Endpoints::Leaving => vec![format!("{near} n1 terminating"), far],
+                Endpoints::Unready => vec![format!("{near} n1 down"), far],
                 Endpoints::None => Vec::new(),
             };
             if !lines.is_empty() {
