@@ -40,6 +40,8 @@ mod health_ports;
 mod loopback_ports;
 #[path = "kernel/masquerade.rs"]
 mod masquerade;
+#[path = "kernel/mode_proxy.rs"]
+mod mode_proxy;
 #[path = "kernel/nftables.rs"]
 mod nftables;
 #[path = "kernel/one_kernel.rs"]
