@@ -93,6 +93,20 @@ spec:
         ok(&["delete", "ctp", "by-namespace"]);
     }
 
+    /// What a DNS server watches. The list of a resource comes first, and its watch may begin after the first answers.
+    const DNS_RESOURCES: [&str; 10] = [
+        "clustertopologypolicies",
+        "endpointslices",
+        "namespaces",
+        "nodes",
+        "podmaps",
+        "servicecidrs",
+        "services",
+        "topologydrains",
+        "topologymaps",
+        "topologypolicies",
+    ];
+
     /// Their account, in the namespace whose requests are in the audit log.
     fn dns_account() -> String {
         let path = repository("manifests/components/dns/account.yaml");
@@ -118,14 +132,13 @@ spec:
         let options = ["--kubeconfig", &kubeconfig, "--node-source", "map"];
         let program = Program::start(given, &options);
         program.line_with("the cluster is read");
-        eventually("watches of namespaces and maps", || {
+        eventually("a watch of every resource", || {
             let requests = audit.requests();
-            let is_watched = |resource| {
+            let is_watched = |resource: &&str| {
                 let mut all = requests.iter();
-                all.any(|request| request.verb == "watch" && request.resource == resource)
+                all.any(|request| request.verb == "watch" && request.resource == *resource)
             };
-            let both = ["namespaces", "topologymaps"];
-            both.into_iter().all(is_watched).then_some(())
+            DNS_RESOURCES.iter().all(is_watched).then_some(())
         });
         audit.replay();
         drop(program);
