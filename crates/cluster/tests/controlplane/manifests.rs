@@ -242,6 +242,18 @@ mod alone {
     }
 }
 
+/// Their patches name arguments of the components by their position.
+#[test]
+fn the_manifests_of_the_conformance_suite_can_be_built() {
+    for folder in ["manifests", "dns"] {
+        let built = ok(&[
+            "kustomize",
+            &repository(&format!("xtask/src/conformance/{folder}")),
+        ]);
+        assert!(!built.contains("--upstream"), "{built}");
+    }
+}
+
 /// The lines of the DNS servers' `DaemonSet`.
 fn dns_servers(folder: &str) -> String {
     let text = ok(&["kustomize", &repository(folder)]);
