@@ -28,16 +28,16 @@ use testbed::paths;
 pub(crate) const FAST: &[&str] = &[
     r"Conntrack should be able to cleanup conntrack entries when UDP service target port changes for a NodePort",
     r"DNS should provide DNS for the cluster \[Conformance\]",
-    r"EndpointSlice should support a Service with multiple endpoint IPs",
+    r"ExternalTrafficPolicy: Local .* should target all nodes with endpoints",
+    r"ExternalTrafficPolicy: Local .* should work from pods",
     r"Services should allow pods to hairpin back",
     r"Services should be able to change the type from ExternalName to ClusterIP",
     r"Services should be able to create a functioning NodePort service",
     r"Services should be rejected when no endpoints exist",
-    r"Services should be updated after adding or deleting ports",
-    r"Services should respect internalTrafficPolicy=Local Pod to Pod",
-    r"Services should serve a basic endpoint from pods",
-    r"Services should serve endpoints on same port and different protocols",
-    r"Services should serve multiport endpoints from pods",
+    r"Services should connect to the named ports exposed by restartable init containers",
+    r"Services should fail health check node port if there are only terminating endpoints",
+    r"Services should have session affinity work for service with type clusterIP",
+    r"Services should preserve source pod IP for traffic thru service cluster IP",
 ];
 
 /// The exit code for arguments that make no run.

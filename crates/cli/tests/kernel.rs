@@ -58,8 +58,6 @@ mod services;
 mod settings;
 #[path = "kernel/shares.rs"]
 mod shares;
-#[path = "kernel/shares_counted.rs"]
-mod shares_counted;
 #[path = "kernel/traffic.rs"]
 mod traffic;
 #[path = "kernel/wrr.rs"]

@@ -1,8 +1,8 @@
-//! Tests of the agent that do not depend on the kernel's version: `cargo xtask test` runs these on
-//! 6.12 only.
+//! Tests of the agent that do not depend on the kernel's version, and counts that take a minute on
+//! each kernel (`shares_counted`): `cargo xtask test` runs these on 6.12 only.
 //!
-//! Tests of the kernel's own work (connections, drains, tables, kinds of Services) are outside of
-//! this module and run on every kernel.
+//! Tests of the kernel's own work (connections, shares, drains, tables, kinds of Services) are
+//! outside of this module and run on every kernel.
 
 #[path = "addresses.rs"]
 mod addresses;
@@ -18,6 +18,8 @@ mod input;
 mod render;
 #[path = "restart.rs"]
 mod restart;
+#[path = "shares_counted.rs"]
+mod shares_counted;
 #[path = "source_ranges.rs"]
 mod source_ranges;
 #[path = "trouble.rs"]
