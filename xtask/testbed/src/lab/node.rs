@@ -29,6 +29,13 @@ const BOOT: &str = include_str!("node/boot.sh");
 /// Lines of a console that are printed when something fails.
 const SHOWN_LINES: usize = 30;
 
+/// What a kernel writes when it measured two frequencies of its clock, and then uses the wrong one
+/// (`pit_hpet_ptimer_calibrate_cpu` in the kernel's `arch/x86/kernel/tsc.c`).
+///
+/// The measurement needs some ms without interruption, which a busy host does not always grant. Once the clock of a node
+/// ran nine times as fast.
+const WRONG_CLOCK: &str = "tsc: PIT calibration deviates from";
+
 /// The disks that every node has.
 pub(super) struct Disks<'a> {
     /// The root file system.
@@ -112,6 +119,22 @@ pub(super) fn turn_off(folder: &Folder, name: &str) -> anyhow::Result<()> {
     )
 }
 
+/// Turns the node `name` off and on again if its clock has a wrong frequency. Returns whether it did.
+pub(super) fn restart_with_wrong_clock(folder: &Folder, name: &str) -> anyhow::Result<bool> {
+    let console = console(folder, name);
+    let has_wrong_clock = has_wrong_clock(&fs::read(&console).unwrap_or_default());
+    if has_wrong_clock {
+        turn_off(folder, name)?;
+        fs::remove_file(&console)?;
+        turn_on(folder, name)?;
+    }
+    Ok(has_wrong_clock)
+}
+
+fn has_wrong_clock(console: &[u8]) -> bool {
+    String::from_utf8_lossy(console).contains(WRONG_CLOCK)
+}
+
 /// Returns the end of the node's console, and the log of QEMU.
 pub(super) fn last_words(folder: &Folder, name: &str) -> String {
     let read = |file: PathBuf| fs::read(file).unwrap_or_default();
@@ -174,4 +197,17 @@ fn kernel_arguments(number: usize) -> String {
         "console=ttyS0 panic=-1 oops=panic rdinit=/boot.sh {EMULATED} lab.node={number} lab.address={}",
         address(number)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_measured_two_frequencies_has_a_wrong_clock() {
+        let deviates = b"[    0.0] tsc: PIT calibration deviates from HPET: 282783 2596160\r\n";
+        assert!(has_wrong_clock(deviates));
+        let matches = b"[    0.0] tsc: PIT calibration matches HPET. 1 loops\r\n";
+        assert!(!has_wrong_clock(matches));
+    }
 }

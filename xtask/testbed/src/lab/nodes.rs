@@ -58,6 +58,11 @@ pub(super) fn wait_until_ready(
     let deadline = Instant::now() + TIMEOUT;
     let mut shown = 0;
     loop {
+        for name in names {
+            if node::restart_with_wrong_clock(folder, name)? {
+                step.report(&format!("{name} again, because its clock was wrong"));
+            }
+        }
         let nodes = list(folder)?;
         let is_new =
             |name: &str, node: &LabNode| before.get(name).is_none_or(|old| old.boot != node.boot);
