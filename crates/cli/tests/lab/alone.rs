@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
-    NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_tries, kubectl_with, on_node,
-    print_duration, wait_for, wait_for_rollout, wait_until_served, weights_of, xtask,
+    NODES, Namespace, SYSTEM, agent_on, answer_within, install, kubectl, kubectl_tries,
+    kubectl_with, on_node, print_duration, wait_for, wait_for_rollout, wait_until_served,
+    weights_of, xtask,
 };
 use crate::refusal::Refusal;
 use crate::traffic::{PATIENCE, Traffic};
@@ -13,6 +14,10 @@ use crate::web;
 
 /// The agent's program on a node, from its container, because the node does not have it.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
+
+/// The longest wait until kubelet restarts an agent that hangs: twice the 5 minutes that the liveness probe of
+/// `manifests/base` allows.
+const LIVENESS: Duration = Duration::from_secs(600);
 
 /// A Service with a pod on every node, and its clients.
 struct Stage<'a> {
@@ -243,10 +248,11 @@ fn one_agent_may_not_read_and_one_hangs(namespace: &Namespace) {
             .then_some(())
     });
     drop(missing);
-    wait_for("an agent that hangs is not restarted", || {
+    let restarted = answer_within(LIVENESS, || {
         let now = restarts(&hanging);
         (now != before && now.ends_with("true")).then_some(())
     });
+    assert_eq!(restarted, Some(()), "an agent that hangs is not restarted");
     every_agent_follows(namespace, 70);
 }
 
