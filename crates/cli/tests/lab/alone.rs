@@ -318,8 +318,9 @@ fn a_clock_is_wrong(namespace: &Namespace) {
     });
     kubectl(&["delete", "topologydrain", "soon"]);
     every_agent_follows(namespace, 50);
-    // The restarted kubelet does not probe a container that started an hour ahead of its clock, so the agent is not ready.
-    kill_agent(node);
+    // The restarted kubelet neither probes nor replaces a container that started an hour ahead of its clock.
+    kubectl(&[SYSTEM, "delete", &agent_on(node)]);
+    wait_for_rollout("daemonset/ipvs-topo-agent");
 }
 
 /// Requests to endpoints of the node fail until the endpoints are removed, and none after that.
