@@ -29,12 +29,12 @@ const BOOT: &str = include_str!("node/boot.sh");
 /// Lines of a console that are printed when something fails.
 const SHOWN_LINES: usize = 30;
 
-/// What a kernel writes when it measured two frequencies of its clock, and then uses the wrong one
-/// (`pit_hpet_ptimer_calibrate_cpu` in the kernel's `arch/x86/kernel/tsc.c`).
+/// What a kernel writes when it measured two frequencies of its clock. It then uses one of them, which may be the wrong
+/// one (`pit_hpet_ptimer_calibrate_cpu` in the kernel's `arch/x86/kernel/tsc.c`).
 ///
 /// The measurement needs some ms without interruption, which a busy host does not always grant. Once the clock of a node
 /// ran nine times as fast.
-const WRONG_CLOCK: &str = "tsc: PIT calibration deviates from";
+const UNSURE_CLOCK: &str = "tsc: PIT calibration deviates from";
 
 /// The disks that every node has.
 pub(super) struct Disks<'a> {
@@ -119,20 +119,20 @@ pub(super) fn turn_off(folder: &Folder, name: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Turns the node `name` off and on again if its clock has a wrong frequency. Returns whether it did.
-pub(super) fn restart_with_wrong_clock(folder: &Folder, name: &str) -> anyhow::Result<bool> {
+/// Turns the node `name` off and on again if its kernel measured two frequencies of its clock. Returns whether it did.
+pub(super) fn restart_if_clock_is_unsure(folder: &Folder, name: &str) -> anyhow::Result<bool> {
     let console = console(folder, name);
-    let has_wrong_clock = has_wrong_clock(&fs::read(&console).unwrap_or_default());
-    if has_wrong_clock {
+    let clock_is_unsure = clock_is_unsure(&fs::read(&console).unwrap_or_default());
+    if clock_is_unsure {
         turn_off(folder, name)?;
         fs::remove_file(&console)?;
         turn_on(folder, name)?;
     }
-    Ok(has_wrong_clock)
+    Ok(clock_is_unsure)
 }
 
-fn has_wrong_clock(console: &[u8]) -> bool {
-    String::from_utf8_lossy(console).contains(WRONG_CLOCK)
+fn clock_is_unsure(console: &[u8]) -> bool {
+    String::from_utf8_lossy(console).contains(UNSURE_CLOCK)
 }
 
 /// Returns the end of the node's console, and the log of QEMU.
@@ -204,10 +204,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_measured_two_frequencies_has_a_wrong_clock() {
+    fn the_clock_of_a_kernel_that_measured_two_frequencies_is_unsure() {
         let deviates = b"[    0.0] tsc: PIT calibration deviates from HPET: 282783 2596160\r\n";
-        assert!(has_wrong_clock(deviates));
+        assert!(clock_is_unsure(deviates));
         let matches = b"[    0.0] tsc: PIT calibration matches HPET. 1 loops\r\n";
-        assert!(!has_wrong_clock(matches));
+        assert!(!clock_is_unsure(matches));
     }
 }

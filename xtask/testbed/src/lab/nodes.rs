@@ -59,8 +59,8 @@ pub(super) fn wait_until_ready(
     let mut shown = 0;
     loop {
         for name in names {
-            if node::restart_with_wrong_clock(folder, name)? {
-                step.report(&format!("{name} again, because its clock was wrong"));
+            if node::restart_if_clock_is_unsure(folder, name)? {
+                step.report(&format!("{name} again, because its clock is unsure"));
             }
         }
         let nodes = list(folder)?;
