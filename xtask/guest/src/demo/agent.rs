@@ -10,6 +10,9 @@ use super::network;
 use crate::child::KillOnDrop;
 use crate::output;
 
+/// The connections of the demo, each for two minutes in the kernel's table, are more than a guest's default table holds.
+const CONNECTION_TRACKING: [&str; 2] = ["--conntrack-max-per-core", "32768"];
+
 pub(super) struct Agent {
     _child: KillOnDrop,
     log: PathBuf,
@@ -23,6 +26,7 @@ impl Agent {
         let child = Command::new("ipvs-topo")
             .args(["agent", "--node-name", network::NODE, "--cluster"])
             .arg(folder)
+            .args(CONNECTION_TRACKING)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
