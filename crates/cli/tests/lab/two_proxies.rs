@@ -8,10 +8,11 @@ use crate::migration::apply_kube_proxy;
 
 const AGENTS: &str = "daemonset/ipvs-topo-agent";
 
-/// The response of n1's health port, through the API server.
-fn get(path: &str) -> Result<String, String> {
-    let path = format!("/api/v1/nodes/http:n1:10256/proxy{path}");
-    kubectl_tries("", &["get", "--raw", &path])
+/// Returns whether kube-proxy answers on n1's health port, which it has in common with the agent. It knows no `/readyz`.
+fn kube_proxy_answers() -> bool {
+    let path = "/api/v1/nodes/http:n1:10256/proxy/readyz";
+    let refused = kubectl_tries("", &["get", "--raw", path]).err();
+    refused.is_some_and(|error| error.contains("NotFound"))
 }
 
 /// The output of `ipvs-topo status` on n1.
@@ -29,10 +30,8 @@ fn reported() -> String {
 fn come_second(mode: &str) {
     kubectl(&[SYSTEM, "delete", AGENTS, "--timeout=120s"]);
     apply_kube_proxy(mode);
-    // The agent also has `/readyz`.
     wait_for("kube-proxy holds the port", || {
-        let is_kube_proxy = get("/healthz").is_ok() && get("/readyz").is_err();
-        is_kube_proxy.then_some(())
+        kube_proxy_answers().then_some(())
     });
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
     kubectl(&["apply", "-k", base]);
@@ -54,8 +53,7 @@ fn is_not_ready(agent: &str) {
     assert_eq!(phase("-o=jsonpath={.status.phase}"), "Running");
     let ready = r#"-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}"#;
     assert_eq!(phase(ready), "False");
-    let refused = get("/readyz").unwrap_err();
-    assert!(refused.contains("NotFound"), "{refused}");
+    assert!(kube_proxy_answers());
 }
 
 /// W-31: in every mode the agent's log and status and the node's report name kube-proxy. The agent
