@@ -60,16 +60,6 @@ pub struct Suite {
     pub program: PathBuf,
 }
 
-/// Writes the image [`DNS_IMAGE`] into `folder`, and returns its archive.
-pub(crate) fn write_dns_image(folder: &Path) -> anyhow::Result<PathBuf> {
-    image::write_program(
-        COREDNS.name,
-        &COREDNS.build()?,
-        DNS_IMAGE.to_owned(),
-        folder,
-    )
-}
-
 impl Suite {
     /// Builds the program if its sources have changed.
     pub fn build() -> anyhow::Result<Self> {

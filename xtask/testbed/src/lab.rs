@@ -30,7 +30,7 @@ use crate::controlplane::suite::{self, Suite};
 use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
-use crate::{e2e, metallb};
+use crate::{coredns, e2e, metallb};
 use folder::Folder;
 use network::Network;
 pub use network::OUTSIDE;
@@ -233,7 +233,7 @@ fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result
         images.extend(metallb::write_images(&more_images)?);
     }
     if needs_dns {
-        images.push(e2e::write_dns_image(&more_images)?);
+        images.push(coredns::write_image(&more_images)?);
     }
     let plan = LabPlan {
         images: &images,
