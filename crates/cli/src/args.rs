@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cluster::ServiceSelection;
-use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
+use cluster::api::{ClientNodes, Delivery, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use telemetry::log::LogFormat;
 use topology_core::model::{NodePortAddresses, NodePortEntry};
@@ -214,6 +214,7 @@ impl AgentArgs {
                 NodeSourceArg::Map => NodeSource::Map { own },
             },
             clients: ClientNodes::Own,
+            delivery: Delivery::Gathered,
             relists: match self.relists {
                 ListTrust::Confirm => Relists::Confirm,
                 ListTrust::Believe => Relists::Believe,

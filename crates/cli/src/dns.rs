@@ -6,7 +6,7 @@ mod upstreams;
 use std::net::SocketAddr;
 
 use cluster::ServiceSelection;
-use cluster::api::{ClientNodes, NodeSource, Relists, WatchOptions};
+use cluster::api::{ClientNodes, Delivery, NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use dns_server::{NameServer, NameServerOptions, ResponderOptions, ServeError, SocketPurpose};
 use telemetry::log::{self, Verbosity};
@@ -88,6 +88,7 @@ fn watch_options(args: &DnsArgs) -> WatchOptions {
             NodeSourceArg::Map => NodeSource::Map { own },
         },
         clients: ClientNodes::All,
+        delivery: Delivery::AtOnce,
         relists: Relists::Confirm,
         allowed: args.allow_lists().get(),
         services: ServiceSelection::All,

@@ -8,6 +8,6 @@ mod watch;
 
 pub use read::{FetchError, address, annotations, namespace, read};
 pub use watch::{
-    ClientNodes, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, WatchOptions,
-    follow, watch,
+    ClientNodes, Delivery, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus,
+    WatchOptions, follow, watch,
 };

@@ -32,7 +32,7 @@ use crate::source::Watch;
 use kube_io::{Access, AccessError, Connection};
 
 pub use node_source::topology_map::MapGap;
-pub use options::{ClientNodes, NodeSource, Relists, WatchOptions};
+pub use options::{ClientNodes, Delivery, NodeSource, Relists, WatchOptions};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
 
 use feed::Feed;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cluster::ServiceSelection;
-use cluster::api::Phase;
+use cluster::api::{Delivery, Phase};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -263,6 +263,27 @@ async fn a_single_change_is_reported_at_once_and_many_changes_are_batched() {
     assert!(*few.last().unwrap() <= 21_000, "{few:?}");
     assert!((5..=7).contains(&many.len()), "{many:?}");
     assert!(*many.last().unwrap() <= 32_160, "{many:?}");
+}
+
+/// A DNS server answers with an endpoint within 10 ms of its event.
+#[tokio::test(start_paused = true)]
+async fn every_change_is_reported_at_once_to_a_consumer_that_wants_that() {
+    let fake = Fake::new();
+    let server = fake.clone();
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(10)).await;
+        for number in 0..100 {
+            server.add(SERVICES, service(&format!("cart-{number}")));
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let mut followed = Followed::new();
+    followed.options.delivery = Delivery::AtOnce;
+    fake.follow_with(&mut followed, MINUTE, |_, _| {}).await;
+    let changes = followed.arrived.iter().filter(|at| **at >= 10_000);
+    let late: Vec<u128> = changes.map(|at| (at - 10_000) % 10).collect();
+    assert_eq!(late.len(), 100, "{:?}", followed.arrived);
+    assert!(late.iter().all(|late| *late <= 2), "{late:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use kube_io::Connection;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::Instant;
 
-use super::options::WatchOptions;
+use super::options::{Delivery, WatchOptions};
 use super::reflector::Reflector;
 use super::resources::{WatchedResource, cluster_resources};
 use super::sync_status::SyncStatus;
@@ -17,6 +17,7 @@ pub(super) struct Feed {
     pub(super) resources: Vec<WatchedResource>,
     pub(super) connection: Connection,
     pub(super) reflector: RefCell<Reflector>,
+    pub(super) delivery: Delivery,
     pub(super) batches: mpsc::Sender<Batch>,
     /// Held while batches are sent: `Complete` must not overtake a batch that waits for room.
     pub(super) sending: Mutex<()>,
@@ -43,6 +44,7 @@ impl Feed {
         let sync_status = SyncStatus::new(connection.clone(), &resources);
         let feed = Self {
             reflector: RefCell::new(Reflector::new(options, &resources)),
+            delivery: options.delivery,
             resources,
             server: connection.server().into(),
             connection,

@@ -1,4 +1,4 @@
-//! Options of a watch: the source of Nodes, and the handling of a relist that lacks many objects.
+//! Options of a watch: the source of Nodes, the delivery of changes, and the handling of a relist that lacks many objects.
 
 use std::sync::Arc;
 
@@ -33,12 +33,24 @@ pub struct WatchOptions {
     pub nodes: NodeSource,
     /// Whether a `TopologyMap` needs the labels of each `nodeSelector`.
     pub clients: ClientNodes,
+    pub delivery: Delivery,
     pub relists: Relists,
     /// What Services may use.
     pub allowed: AllowLists,
     pub services: ServiceSelection,
     /// Checks objects that depend on the time, such as drains.
     pub clock: Clock,
+}
+
+/// When the receiver gets changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// A single change at once, and changes that follow within 100 ms together: within 250 ms while
+    /// five or more arrive together. Fewer batches cost the receiver less.
+    #[default]
+    Gathered,
+    /// Every change at once.
+    AtOnce,
 }
 
 /// Handles a relist that lacks more than half of the known objects of its resource.

@@ -8,6 +8,7 @@ use object_tree::Node;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::feed::Feed;
+use super::options::Delivery;
 use super::resource_sink::ResourceSink;
 use super::resources::{Need, ResourceId, WatchedResource};
 
@@ -115,8 +116,8 @@ impl<'s> ResourceReader<'s> {
     }
 
     /// Adds the parts of the stream that follow at once, if the last pause ended less than [`PACE`]
-    /// ago. Returns also the next pause: none before the list is complete, and none while the
-    /// stream may have more.
+    /// ago. Returns also the next pause: none before the list is complete, none while the stream may
+    /// have more, and none if every change is delivered at once.
     async fn batch(
         &mut self,
         progress: Result<DriverStep, DriverError>,
@@ -125,7 +126,7 @@ impl<'s> ResourceReader<'s> {
         let Ok(DriverStep::Received(mut changes)) = progress else {
             return (progress, None);
         };
-        if !self.driver.is_listed() {
+        if !self.driver.is_listed() || self.feed.delivery == Delivery::AtOnce {
             return (progress, None);
         }
         if rested.elapsed() < PACE {

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use topology_core::model::{Family, Faults};
 
 use super::*;
+use crate::api::Delivery;
 use crate::api::watch::resources::cluster_resources;
 use crate::clock::Clock;
 use crate::event::EndpointTrigger;
@@ -81,6 +82,7 @@ impl Bench {
         let options = WatchOptions {
             nodes,
             clients: ClientNodes::Own,
+            delivery: Delivery::Gathered,
             relists,
             allowed: AllowLists {
                 annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
