@@ -9,6 +9,7 @@ mod message;
 mod name_server;
 mod query;
 mod readings;
+mod rolling_update;
 mod table;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ use endpoint_change::EndpointChanges;
 use name_server::RunningNameServer;
 use query::QueryKind;
 use readings::{DnsComparison, NameServerReadings};
+use rolling_update::RollingUpdate;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::coredns;
 use testbed::vm::build;
@@ -52,13 +54,14 @@ fn measure(args: &Args) -> anyhow::Result<DnsComparison> {
         kubernetes::fill(&plane, services / 2, &["--type=ClusterIP"])?;
         headless::create(&plane, services / 2)?;
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
+        let roller = kubernetes::roller(&programs, &api, services / 2)?;
         let changes = EndpointChanges::through(api.port);
         let servers = [
             RunningNameServer::ipvs_topo(ours, &plane.kubeconfig())?,
             RunningNameServer::coredns(&their_program, &plane.kubeconfig())?,
         ];
-        readings.extend(compare(args, *services, &servers, changes)?);
-        drop((servers, api));
+        readings.extend(compare(args, *services, &servers, changes, &roller)?);
+        drop((servers, roller, api));
         plane.end()?;
     }
     Ok(DnsComparison {
@@ -75,6 +78,7 @@ fn compare(
     services: u32,
     servers: &[RunningNameServer],
     mut changes: EndpointChanges,
+    roller: &HostServer,
 ) -> anyhow::Result<Vec<NameServerReadings>> {
     let mut readings: Vec<_> = servers
         .iter()
@@ -99,7 +103,18 @@ fn compare(
         }
     }
     step.done("");
+    let step = ProgressLine::begin("changing it during a rolling update of other endpoints");
+    let rolling = RollingUpdate::begin(roller.port)?;
+    while rolling.is_running() {
+        let seconds = changes.change(servers)?;
+        for (readings, seconds) in readings.iter_mut().zip(seconds) {
+            readings.changes_rolling.push(seconds);
+        }
+    }
+    let replaced = rolling.end()?;
+    step.done("");
     for (server, readings) in servers.iter().zip(&mut readings) {
+        readings.replaced = replaced;
         readings.resident_kib = server.resident_kib()?;
     }
     Ok(readings)

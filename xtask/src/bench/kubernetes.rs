@@ -20,6 +20,7 @@ use super::measured::measured;
 pub(super) use guest::ENDPOINTS;
 use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::vm::Machines;
+use testbed::vm::image::Addition;
 use testbed::vm::progress::ProgressLine;
 
 /// The contents of `bench-kubernetes.json`.
@@ -80,7 +81,7 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
             &[&format!("--type={}", args.service_type)],
         )?;
         let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
-        let roller = HostServer::open(&mut guest::roller(&programs, api.port, *services)?)?;
+        let roller = roller(&programs, &api, *services)?;
         for kind in &args.proxies {
             let run = guest::GuestRun {
                 kind: *kind,
@@ -112,6 +113,15 @@ fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
         readings,
         unmeasured,
     })
+}
+
+/// Opens the program that replaces endpoints through `api`.
+pub(super) fn roller(
+    programs: &[Addition],
+    api: &HostServer,
+    services: u32,
+) -> anyhow::Result<HostServer> {
+    HostServer::open(&mut guest::roller(programs, api.port, services)?)
 }
 
 /// Installs our CRDs, as in a real cluster, and waits until the API server serves them.

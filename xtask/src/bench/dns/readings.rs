@@ -28,6 +28,10 @@ pub(super) struct NameServerReadings {
     pub(super) loads: Vec<LoadReadings>,
     /// Seconds from an API request that changes an endpoint to the first answer with it.
     pub(super) changes: Vec<f64>,
+    /// The same while other endpoints are replaced.
+    pub(super) changes_rolling: Vec<f64>,
+    /// How many endpoints are replaced in a second meanwhile.
+    pub(super) replaced: f64,
 }
 
 /// The readings of one load on one server.
@@ -64,6 +68,8 @@ impl NameServerReadings {
             resident_kib: 0,
             loads: Vec::new(),
             changes: Vec::new(),
+            changes_rolling: Vec::new(),
+            replaced: 0.0,
         }
     }
 }

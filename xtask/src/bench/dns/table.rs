@@ -65,6 +65,19 @@ pub(super) fn table(comparison: &DnsComparison) -> String {
             "ms",
             &|readings| median(readings.changes.iter().copied()) * 1e3,
         );
+        let replaced = pair.first().map_or(0.0, |readings| readings.replaced);
+        let rolling = format!("the same while {replaced:.0} endpoints a second are replaced");
+        add(format!("{rolling}, median"), "ms", &|readings| {
+            median(readings.changes_rolling.iter().copied()) * 1e3
+        });
+        add(format!("{rolling}, longest"), "ms", &|readings| {
+            readings
+                .changes_rolling
+                .iter()
+                .copied()
+                .fold(f64::NAN, f64::max)
+                * 1e3
+        });
         add("resident memory".to_owned(), "MB", &megabytes);
     }
     aligned(&rows)
@@ -148,6 +161,8 @@ mod tests {
             resident_kib: 1_000,
             loads: loads.into(),
             changes: vec![0.001 * factor],
+            changes_rolling: vec![0.003 * factor, 0.002 * factor],
+            replaced: 998.6,
         }
     }
 
@@ -177,6 +192,10 @@ mod tests {
         assert_eq!(
             line("first answer, median")[3..6],
             ["1.0 ms", "4.0 ms", "4.0"]
+        );
+        assert_eq!(
+            line("while 999 endpoints a second are replaced, longest")[3..6],
+            ["3.0 ms", "12.0 ms", "4.0"]
         );
         assert_eq!(line("Services")[4], "CoreDNS 1.15.0");
     }
