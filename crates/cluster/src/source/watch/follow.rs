@@ -66,7 +66,9 @@ impl<'a> FileFollower<'a> {
     pub(super) fn run(&mut self, signals: &Receiver<Signal>) -> Option<()> {
         self.send(Event::Begin.into())?;
         self.look_at_all()?;
-        while let Some(burst) = signal::burst(signals, self.longest_wait()) {
+        while let Some(burst) = signal::burst(signals, self.longest_wait(), |path| {
+            self.meaning(path) != Meaning::Nothing
+        }) {
             self.follow(burst)?;
             self.read_due()?;
             self.disk.sweep();
@@ -93,14 +95,16 @@ impl<'a> FileFollower<'a> {
         }
     }
 
+    fn meaning(&self, path: &Path) -> Meaning {
+        let is_known = |name: &str| self.stamps.contains_key(name);
+        self.folder_watcher.meaning(path, is_known)
+    }
+
     fn follow(&mut self, burst: Burst) -> Option<()> {
         let mut names = BTreeSet::new();
         let mut all = burst.lost;
         for path in burst.paths {
-            match self
-                .folder_watcher
-                .meaning(&path, |name| self.stamps.contains_key(name))
-            {
+            match self.meaning(&path) {
                 Meaning::File(name) => drop(names.insert(name)),
                 Meaning::Listing => all = true,
                 Meaning::Nothing => {}

@@ -1,7 +1,7 @@
 //! Collects the operating system's messages about files into bursts, and decides how long to wait.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -81,16 +81,21 @@ impl Signal {
 
 /// Waits for a change and then for its end. `None` means stop.
 ///
-/// With `poll`, handles a silence of that length like lost messages.
-pub(super) fn burst(signals: &Receiver<Signal>, poll: Option<Duration>) -> Option<Burst> {
+/// With `poll`, handles a silence of that length like lost messages. Waits only for the end of
+/// changes of paths that `matter`: a log beside the files may be written to all the time.
+pub(super) fn burst(
+    signals: &Receiver<Signal>,
+    poll: Option<Duration>,
+    matter: impl Fn(&Path) -> bool,
+) -> Option<Burst> {
     let mut burst = Burst::default();
-    burst.add(first(signals, poll)?)?;
+    burst.add(first(signals, poll)?, &matter)?;
     let begin = Instant::now();
     loop {
         let (quiet, patience) = burst.waits();
         let left = patience.saturating_sub(begin.elapsed());
         match signals.recv_timeout(quiet.min(left)) {
-            Ok(signal) => burst.add(signal)?,
+            Ok(signal) => burst.add(signal, &matter)?,
             Err(RecvTimeoutError::Timeout) => return Some(burst),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
@@ -110,13 +115,13 @@ fn first(signals: &Receiver<Signal>, poll: Option<Duration>) -> Option<Signal> {
 
 impl Burst {
     /// Adds a signal; `None` means stop.
-    fn add(&mut self, signal: Signal) -> Option<()> {
+    fn add(&mut self, signal: Signal, matter: impl Fn(&Path) -> bool) -> Option<()> {
         match signal {
             Signal::Touched { paths, phase } => {
                 for path in paths {
                     if phase == Phase::Settled {
                         self.unfinished.remove(&path);
-                    } else {
+                    } else if matter(&path) {
                         self.unfinished.insert(path.clone(), phase);
                     }
                     self.paths.insert(path);
@@ -163,7 +168,7 @@ mod tests {
     fn after(signals: Vec<Signal>) -> (Burst, Duration) {
         let mut burst = Burst::default();
         for signal in signals {
-            burst.add(signal).unwrap();
+            burst.add(signal, |path| path != "log").unwrap();
         }
         let (quiet, _) = burst.waits();
         (burst, quiet)
@@ -174,7 +179,7 @@ mod tests {
         for signal in signals {
             sender.send(signal).unwrap();
         }
-        burst(&receiver, None)
+        burst(&receiver, None, |_| true)
     }
 
     #[test]
@@ -197,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_does_not_matter_does_not_wait() {
+        for phase in [Phase::Writing, Phase::Unsettled] {
+            let (_, quiet) = after(vec![touched("a", Phase::Settled), touched("log", phase)]);
+            assert_eq!(quiet, SETTLED);
+        }
+    }
+
+    #[test]
     fn the_first_half_of_a_replacement_waits_a_little() {
         let (burst, quiet) = after(vec![
             touched("a", Phase::Unsettled),
@@ -211,10 +224,14 @@ mod tests {
         let (sender, receiver) = channel();
         sender.send(touched("a", Phase::Settled)).unwrap();
         sender.send(Signal::Lost).unwrap();
-        let burst = burst(&receiver, None).unwrap();
-        assert!(burst.lost && burst.paths.len() == 1);
+        let found = burst(&receiver, None, |_| true).unwrap();
+        assert!(found.lost && found.paths.len() == 1);
         drop(sender);
-        assert_eq!(super::burst(&receiver, None), None, "the sender is dropped");
+        assert_eq!(
+            burst(&receiver, None, |_| true),
+            None,
+            "the sender is dropped"
+        );
     }
 
     #[test]
@@ -226,7 +243,7 @@ mod tests {
     #[test]
     fn silence_counts_as_a_change_where_folders_cannot_be_watched() {
         let (keep, signals) = channel();
-        let burst = burst(&signals, Some(Duration::from_millis(1))).unwrap();
+        let burst = burst(&signals, Some(Duration::from_millis(1)), |_| true).unwrap();
         assert!(burst.lost);
         drop(keep);
     }
