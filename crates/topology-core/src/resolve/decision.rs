@@ -83,7 +83,7 @@ pub enum LostBecause {
     PartlyHinted,
     /// Hints: they name zones, and this Node has no zone.
     NodeWithoutZone,
-    /// Hints: none names this Node or its zone.
+    /// Hints: none of the endpoints that are not excluded names this Node or its zone.
     HintedElsewhere,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for LostBecause {
             Self::Invalid => "they are not valid, and nothing is left of them that could decide",
             Self::PartlyHinted => "a ready endpoint has no hint, so none counts",
             Self::NodeWithoutZone => "they name zones, and this Node has no zone",
-            Self::HintedElsewhere => "none names this Node or its zone",
+            Self::HintedElsewhere => "none left names this Node or its zone",
         })
     }
 }

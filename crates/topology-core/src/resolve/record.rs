@@ -42,6 +42,11 @@ pub enum Fact {
         /// Number of excluded endpoints.
         endpoints: u32,
     },
+    /// S1 and S2: hints are evaluated again without the excluded endpoints.
+    HintsAgain {
+        /// Number of endpoints that they choose now.
+        usable: u32,
+    },
     /// S3: too few endpoints for topology, by number.
     TooFew {
         /// Usable endpoints.

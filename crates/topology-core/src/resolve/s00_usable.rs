@@ -18,6 +18,7 @@
 use super::candidates::Candidate;
 use super::categorize::{self, NodeHints, ProxyLocation, Topology, TrafficPolicies};
 use super::reason::Reason;
+use super::record::Fact;
 use super::source::DecidingRule;
 use super::work::PortWork;
 use super::{Note, Refusal, s04_levels};
@@ -75,6 +76,16 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
         };
     }
     work.uniform |= !bounded && !any_ready;
+}
+
+/// Evaluates hints again among the endpoints that are not excluded.
+pub(super) fn read_hints_again(work: &mut PortWork<'_>) {
+    let before = work.chosen();
+    by_kube_proxy(work, TrafficPolicy::Cluster);
+    let usable = work.chosen();
+    if usable != before {
+        work.facts.push(Fact::HintsAgain { usable });
+    }
 }
 
 /// Applies kube-proxy's own rules to the endpoints that are neither drained nor disconnected.

@@ -14,7 +14,7 @@ use super::record::Fact;
 use super::source::DecidingRule;
 use super::work::PortWork;
 use super::{Note, Refusal, s00_usable};
-use crate::model::{Drain, DrainScope, OnLastDomain, TrafficPolicy};
+use crate::model::{Drain, DrainScope, OnLastDomain};
 use crate::ratio::Ratio;
 
 /// Excludes the endpoints of drained domains.
@@ -34,7 +34,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
         take_out(work, *active);
     }
     if hints {
-        s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
+        s00_usable::read_hints_again(work);
     }
     let drained = work
         .candidates

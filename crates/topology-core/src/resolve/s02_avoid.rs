@@ -14,7 +14,6 @@ use super::record::Fact;
 use super::source::DecidingRule;
 use super::work::PortWork;
 use super::{Note, Refusal, s00_usable};
-use crate::model::TrafficPolicy;
 use crate::policy::{Avoid, LevelKey};
 
 /// Excludes the endpoints of avoided domains.
@@ -56,7 +55,7 @@ fn is_usable(candidate: &Candidate<'_>) -> bool {
 fn read_hints_again(work: &mut PortWork<'_>) {
     let is_left = |candidate: &Candidate<'_>| !candidate.excluded && candidate.is_ready();
     if matches!(work.rule, DecidingRule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
-        s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
+        s00_usable::read_hints_again(work);
     }
 }
 

@@ -432,6 +432,24 @@ fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
 }
 
 #[test]
+fn hints_are_evaluated_again_without_excluded_endpoints_and_the_decision_says_so() {
+    let zone = (LevelKey::Label(ZONE.into()), false);
+    let found = decision(hinted().policy(added(&[zone], None)));
+    let avoid = found.stages.iter().find(|stage| stage.number == 2).unwrap();
+    assert_eq!((avoid.before, avoid.after), (2, 1));
+    let facts: Vec<String> = avoid.facts.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        facts,
+        [
+            "same zone is avoided: 2 out",
+            "hints among the others: 1 usable"
+        ]
+    );
+    let lost = found.lost.iter().map(|lost| lost.why);
+    assert_eq!(lost.collect::<Vec<_>>(), [LostBecause::HintedElsewhere]);
+}
+
+#[test]
 fn avoided_domains_are_noted_and_have_no_effect_on_local_traffic() {
     let node = (LevelKey::Node, false);
     let found = decision(hinted().policy(added(std::slice::from_ref(&node), None)));

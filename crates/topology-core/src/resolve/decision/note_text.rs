@@ -116,9 +116,9 @@ impl fmt::Display for Note {
                 write!(f, "some share is not met, {}", scheduler.limits())
             }
             Self::OwnNodeUnknown => f.write_str("this Node is unknown, and so are its levels"),
-            Self::ServingTerminating => {
-                f.write_str("no endpoint is ready, those that terminate but serve are used")
-            }
+            Self::ServingTerminating => f.write_str(
+                "no endpoint that may serve is ready, so those that terminate but serve are used",
+            ),
             Self::EmptyLevel { level, share, to } => {
                 let to = receiver(to.as_ref());
                 write!(f, "level {level} has no endpoint, its {share} go to {to}")

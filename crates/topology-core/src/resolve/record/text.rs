@@ -15,6 +15,7 @@ impl fmt::Display for Fact {
         match self {
             Self::Drained { .. }
             | Self::Avoided { .. }
+            | Self::HintsAgain { .. }
             | Self::TooFew { .. }
             | Self::Panic { .. }
             | Self::SlowStart { .. } => endpoints(self, f),
@@ -40,6 +41,7 @@ fn endpoints(fact: &Fact, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Fact::Avoided { key, endpoints } => {
             write!(f, "same {key} is avoided: {endpoints} out")
         }
+        Fact::HintsAgain { usable } => write!(f, "hints among the others: {usable} usable"),
         Fact::TooFew { usable, least } => {
             write!(f, "{usable} usable < {least}: all endpoints alike")
         }
