@@ -93,9 +93,12 @@ fn only(
         .partition(|view| ports.contains(&view.server.port_name));
     if found.is_empty() {
         let servers = others.iter().map(|view| &view.server);
-        let ports = servers.map(|server| port_text(&server.port_name, server.port));
-        let mut ports: Vec<String> = ports.collect();
-        ports.dedup();
+        let servers = servers.filter(|server| server.port.is_some());
+        let mut known = BTreeSet::new();
+        let ports: Vec<String> = servers
+            .map(|server| port_text(&server.port_name, server.port))
+            .filter(|port| known.insert(port.clone()))
+            .collect();
         return Err(missing_port(service, wanted, &ports, "no programmed port"));
     }
     Ok(found)

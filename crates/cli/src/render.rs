@@ -46,7 +46,7 @@ pub fn run(args: &RenderArgs) -> Result<ExitStatus, Failure> {
 /// The view as a table for a terminal of `width` columns.
 pub fn text(view: &NodeView, width: Option<usize>) -> String {
     if view.virtual_servers.is_empty() && view.not_programmed.is_empty() {
-        return "no Service with a cluster IP\n".to_owned();
+        return "no virtual servers: no Service has a usable cluster IP\n".to_owned();
     }
     let mut text = table(&view.virtual_servers, Detail::Planned, width);
     text.push_str(&summary::not_programmed(&view.not_programmed));
