@@ -22,7 +22,7 @@ pub struct AgentConfig {
     pub mapped: bool,
     /// Service ranges used when the input has no `ServiceCIDR` object.
     pub service_cidrs: Vec<IpNetwork>,
-    /// The node's own addresses, at most one of each family. If empty: the Node object's `InternalIP`, then the source
+    /// The node's own addresses, at most one of each family. If empty: the Node object's `InternalIP` and `ExternalIP`, then the source
     /// address of the default route, then the first global address. Only addresses that this node has count.
     pub node_ips: Vec<IpAddr>,
     /// The addresses of the cluster's pods; if empty, those of this node's pods are known from its Node object.

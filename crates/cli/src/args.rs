@@ -119,8 +119,8 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm, conflicts_with = "cluster")]
     pub relists: ListTrust,
 
-    /// This node's addresses, one for each family; default: the `InternalIP` addresses of its Node
-    /// object.
+    /// This node's addresses, one for each family; default: the `InternalIP` of its Node object,
+    /// else the `ExternalIP`.
     #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = values::node_ip)]
     pub node_ip: Vec<std::net::IpAddr>,
 

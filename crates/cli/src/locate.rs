@@ -122,7 +122,7 @@ fn words(location: &Location<'_>) -> String {
         }
         AddressSource::PodMap => format!("PodMap {node} has it"),
         AddressSource::NodeAddress => {
-            format!("it is an InternalIP of Node {node}: the node, or a pod on the host network")
+            format!("it is an address of Node {node}: the node, or a pod on the host network")
         }
         AddressSource::Endpoint(service) => {
             format!("an EndpointSlice of Service {service} has it with nodeName {node}")

@@ -47,6 +47,7 @@ use text::Text;
 pub use crate::convert::{annotation_labels, refused_label};
 pub use annotations::annotations;
 pub use leaves::{Leaf, leaves};
+pub use object_tree::yaml_boolean;
 pub use watch::{Watch, watch};
 
 /// The name of standard input in warnings.

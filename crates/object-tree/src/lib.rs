@@ -25,7 +25,7 @@ use granit_parser::{ErrorKind, Parser, ScanError};
 
 pub use build::{MAX_ALIASED, MAX_DEPTH};
 pub use field::{Field, Problems, Step};
-pub use node::{Node, Text, Value};
+pub use node::{Node, Text, Value, yaml_boolean};
 pub use syntax_error::SyntaxError;
 
 use build::Builder;

@@ -85,11 +85,13 @@ impl Node {
         matches!(self.value(), Value::Scalar { plain: true, .. })
     }
 
-    /// The scalar as a boolean: exactly `true` or `false`, quoted or not. `no` is not one.
+    /// The scalar as a boolean, as kubectl reads it: `true` or `false`, quoted or not, and unquoted
+    /// the other words of YAML 1.1, such as `no`.
     pub fn boolean(&self) -> Option<bool> {
         match self.text()? {
             "true" | "True" | "TRUE" => Some(true),
             "false" | "False" | "FALSE" => Some(false),
+            text if self.is_plain() => yaml_boolean(text),
             _ => None,
         }
     }
@@ -126,5 +128,18 @@ impl Node {
             Value::List(_) => "a list".to_owned(),
             Value::Map(_) | Value::Shared(_) => "a mapping".to_owned(),
         }
+    }
+}
+
+/// An unquoted text as a boolean of YAML 1.1, which is the YAML of Kubernetes.
+pub fn yaml_boolean(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Some(false)
+        }
+        _ => None,
     }
 }

@@ -65,7 +65,7 @@ fn json_as_kubectl_and_people_write_it_is_read() {
 #[test]
 fn scalars_keep_their_text() {
     let node = only(
-        "a: no\nb: 0123\nc: '1'\nd: 1.10\ne: ~\nf: 'null'\ng: !!str null\nh: true\ni: yes\nj:",
+        "a: no\nb: 0123\nc: '1'\nd: 1.10\ne: ~\nf: 'null'\ng: !!str null\nh: true\ni: yes\nj:\nk: Off\nl: 'no'\nm: 1",
     );
     let text = |key| node.get(key).and_then(Node::text).map(str::to_owned);
     assert_eq!(text("a").as_deref(), Some("no"));
@@ -75,8 +75,12 @@ fn scalars_keep_their_text() {
     assert_eq!(text("e"), None);
     assert_eq!(text("f").as_deref(), Some("null"));
     assert_eq!(text("g").as_deref(), Some("null"));
-    assert_eq!(node.get("h").and_then(Node::boolean), Some(true));
-    assert_eq!(node.get("i").and_then(Node::boolean), None);
+    let boolean = |key| node.get(key).and_then(Node::boolean);
+    assert_eq!(
+        ["h", "i", "k"].map(boolean),
+        [Some(true), Some(true), Some(false)]
+    );
+    assert_eq!(["l", "m"].map(boolean), [None, None]);
     assert_eq!(text("j"), None);
 }
 

@@ -28,7 +28,7 @@ pub use node::{CAPACITY_LABEL, Node};
 pub use node_pods::NodePods;
 pub use node_port_addresses::{NodePortAddresses, NodePortEntry, ParseNodePortEntryError};
 pub use policy_name::{ParsePolicyNameError, PolicyKind, PolicyName};
-pub use range::{ParseRangeError, parse_range, range_around};
+pub use range::{ParseRangeError, parse_address, parse_range, range_around};
 pub use selector::{Expression, Operator, Selector};
 pub use service::{Faults, Service, TrafficPolicy, Unprogrammed};
 pub use service_port::ServicePort;

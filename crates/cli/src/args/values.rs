@@ -185,15 +185,7 @@ pub fn boolean(text: &str) -> Result<bool, String> {
 
 /// A switch in a YAML file, as Kubernetes' YAML 1.1 reads it.
 pub fn yaml_boolean(text: &str) -> Result<bool, String> {
-    match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
-            Ok(true)
-        }
-        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
-            Ok(false)
-        }
-        _ => Err(format!("{text:?} is not true or false")),
-    }
+    cluster::source::yaml_boolean(text).ok_or_else(|| format!("{text:?} is not true or false"))
 }
 
 /// `-v`, or `-v=LEVEL` with a level of kube-proxy.

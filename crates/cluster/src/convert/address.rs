@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
+use topology_core::model::parse_address;
+
 use super::report::Report;
 use object_tree::Field;
 
-const REMEDY: &str = "write an IPv4 or IPv6 address, without a prefix length or leading zeros";
+const REMEDY: &str = "write an IPv4 or IPv6 address, without a prefix length";
 
 /// Returns the address in `field`. Warns if it is not an address.
 pub(crate) fn parse(field: &Field<'_>, report: &mut Report) -> Option<IpAddr> {
-    field.parse("an IP address", REMEDY, report)
+    field.parse_with(parse_address, "an IP address", REMEDY, report)
 }
 
 /// Returns the address in `field` if traffic can be sent to it. The warning names what is skipped.

@@ -1,5 +1,5 @@
-//! Converts `v1` Node: name, labels, internal addresses, allocatable CPU, and whether it is ready
-//! or leaving.
+//! Converts `v1` Node: name, labels, addresses, allocatable CPU, and whether it is ready or
+//! leaving.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -91,20 +91,25 @@ fn is_ready(root: &Field<'_>, report: &mut Report) -> bool {
     true
 }
 
+/// The internal addresses, then the external ones (KP-NI-01).
 fn addresses(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     let status = root.get("status");
     let listed = status.get("addresses");
-    // A kubelet may write tens of thousands, so a search of all for each would take seconds.
-    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    let (mut internal, mut external) = (Vec::new(), Vec::new());
     for entry in listed.items(report) {
-        if entry.get("type").text(report) != Some("InternalIP") {
-            continue;
-        }
-        let address = address::parse(&entry.get("address"), report);
-        found.extend(address.filter(|address| known.insert(*address)));
+        let found = match entry.get("type").text(report) {
+            Some("InternalIP") => &mut internal,
+            Some("ExternalIP") => &mut external,
+            _ => continue,
+        };
+        found.extend(address::parse(&entry.get("address"), report));
     }
-    found.shrink_to_fit();
-    found
+    internal.append(&mut external);
+    // A kubelet may write tens of thousands, so a search of all for each would take seconds.
+    let mut known = HashSet::new();
+    internal.retain(|address| known.insert(*address));
+    internal.shrink_to_fit();
+    internal
 }
 
 #[cfg(test)]
@@ -113,6 +118,17 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use crate::source::{Options, read_text};
+
+    #[test]
+    fn kp_ni_01_internal_addresses_come_before_external_ones() {
+        let text = "kind: Node\nmetadata: {name: n1}\nstatus:\n  addresses:\n  - {type: ExternalIP, address: 203.0.113.1}\n  \
+                    - {type: Hostname, address: n1}\n  - {type: InternalIP, address: 10.0.0.1}\n  \
+                    - {type: InternalIP, address: 'fd00::1'}\n  - {type: ExternalIP, address: 10.0.0.1}\n";
+        let loaded = read_text("nodes.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let node = loaded.snapshot.nodes().next().unwrap();
+        let addresses: Vec<String> = node.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses, ["10.0.0.1", "fd00::1", "203.0.113.1"]);
+    }
 
     #[test]
     fn d13_many_addresses_of_a_node_are_kept_once_each_in_linear_time() {

@@ -167,12 +167,15 @@ fn publishes_not_ready(spec: &Field<'_>, reached: Reached, report: &mut Report) 
 
 /// The cluster IPs, at most one of each family, the primary first (KP-IN-09).
 ///
-/// `spec.clusterIP` repeats the first of `spec.clusterIPs`, and is used only if that is missing.
+/// `spec.clusterIP` repeats the first of `spec.clusterIPs`, and is used only if that is missing
+/// or empty.
 /// `spec.ipFamilies` repeats the families of the addresses, and is not read.
 fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = Vec::new();
     let several = spec.get("clusterIPs");
+    let mut is_listed = false;
     for entry in several.items(report) {
+        is_listed = true;
         let Some(ip) = address::parse_usable(&entry, "this cluster IP", report) else {
             continue;
         };
@@ -187,12 +190,12 @@ fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
         }
         found.push(ip);
     }
-    if !several.is_present() {
+    if !is_listed {
         let single = spec.get("clusterIP");
         found.extend(address::parse_usable(&single, "this cluster IP", report));
     }
     if found.is_empty() {
-        let field = if several.is_present() {
+        let field = if is_listed {
             several
         } else {
             spec.get("clusterIP")

@@ -59,7 +59,7 @@ impl NodeIps {
 pub struct Candidates<'a> {
     /// The option `--node-ip`.
     pub flags: &'a [IpAddr],
-    /// The InternalIP addresses of the Node object.
+    /// The addresses of the Node object.
     pub node: &'a [IpAddr],
     /// The source addresses of the default routes.
     pub default_route: &'a [IpAddr],

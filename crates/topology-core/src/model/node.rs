@@ -15,7 +15,7 @@ pub struct Node {
     pub name: Arc<str>,
     /// `metadata.labels`.
     pub labels: Labels,
-    /// `status.addresses` of type `InternalIP`, in order.
+    /// `status.addresses` of type `InternalIP`, in order, then those of type `ExternalIP`.
     pub addresses: Vec<IpAddr>,
     /// `spec.podCIDRs`: the ranges of the addresses of its pods, where the network plugin uses them.
     pub pod_cidrs: Vec<IpNetwork>,

@@ -1,6 +1,6 @@
-//! Parses address ranges in the format of `ServiceCIDR` and `--service-cidr`.
+//! Parses addresses, and address ranges in the format of `ServiceCIDR` and `--service-cidr`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnetwork::IpNetwork;
 
@@ -8,6 +8,24 @@ use ipnetwork::IpNetwork;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address range; write it as 10.96.0.0/12 or fd00:10::/112")]
 pub struct ParseRangeError(String);
+
+/// Parses an address; `None` if the text has another format.
+///
+/// The numbers of an IPv4 address are decimal and may begin with zeros. The API server accepts such addresses in Services
+/// and `EndpointSlices`, and kube-proxy reads them (`ParseIPSloppy` in `k8s.io/utils/net`).
+pub fn parse_address(text: &str) -> Option<IpAddr> {
+    let with_zeros = || ipv4_with_zeros(text).map(IpAddr::V4);
+    text.parse().ok().or_else(with_zeros)
+}
+
+fn ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
+    let number = |digits: &str| {
+        let is_decimal = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u8>().ok().filter(|_| is_decimal)
+    };
+    let numbers: Option<Vec<u8>> = text.split('.').map(number).collect();
+    <[u8; 4]>::try_from(numbers?).ok().map(Ipv4Addr::from)
+}
 
 /// Parses an address and a prefix length, such as `10.96.0.0/12`. Host bits become zero.
 ///
@@ -20,7 +38,7 @@ pub struct ParseRangeError(String);
 pub fn parse_range(text: &str) -> Result<IpNetwork, ParseRangeError> {
     let read = || {
         let (address, prefix) = text.split_once('/')?;
-        range_around(address.parse().ok()?, prefix.parse().ok()?)
+        range_around(parse_address(address)?, prefix.parse().ok()?)
     };
     read().ok_or_else(|| ParseRangeError(text.to_owned()))
 }
@@ -37,6 +55,29 @@ mod tests {
 
     fn range(text: &str) -> IpNetwork {
         parse_range(text).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_an_ipv4_address_may_begin_with_zeros() {
+        let parsed = |text| parse_address(text).map(|address| address.to_string());
+        for (text, expected) in [
+            ("010.000.0.01", "10.0.0.1"),
+            ("198.051.100.9", "198.51.100.9"),
+            ("fd00::1", "fd00::1"),
+        ] {
+            assert_eq!(parsed(text).as_deref(), Some(expected));
+        }
+        for bad in [
+            "",
+            "10.0.0",
+            "10.0.0.256",
+            "10.0.0.+1",
+            "10.0.0.1.1",
+            "010.0.0.1/8",
+        ] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+        assert_eq!(range("010.96.0.0/016").to_string(), "10.96.0.0/16");
     }
 
     #[test]
