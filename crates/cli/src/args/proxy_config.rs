@@ -128,7 +128,7 @@ fn file(path: &Path) -> Result<Vec<Given>, Failure> {
     }
     let mut values = Vec::new();
     for leaf in leaves {
-        let text = leaf.text.trim();
+        let text = leaf.text.as_deref().unwrap_or_default().trim();
         match &*leaf.field {
             "kind" if text != KIND => {
                 return Err(at_flag(format_args!(
@@ -145,7 +145,9 @@ fn file(path: &Path) -> Result<Vec<Given>, Failure> {
             "kind" | "apiVersion" => {}
             field => {
                 let given = GivenValue::new(place(&leaf), field.to_owned(), text, false);
-                values.push((settings::of_field(field), given));
+                // The shape of an empty list or map is checked, and it has no value to apply.
+                let setting = settings::of_field(field).filter(|_| leaf.text.is_some());
+                values.push((setting, given));
             }
         }
     }

@@ -9,15 +9,15 @@ use super::parse;
 use crate::warning::Warning;
 use object_tree::{self as yaml, Node, Value};
 
-/// A value that is not a list, a mapping or null.
+/// A value that is not null, or a list or mapping that is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
     /// Counted from 1.
     pub line: u32,
-    /// The path, such as `ipvs.excludeCIDRs[0]`.
+    /// The path, such as `ipvs.excludeCIDRs[0]`; an empty list ends in `[]`, an empty mapping in `{}`.
     pub field: String,
-    /// As written, without quotes.
-    pub text: String,
+    /// As written, without quotes; `None` for an empty list or mapping.
+    pub text: Option<String>,
 }
 
 /// Returns the values in a YAML or JSON file, in the order of the text.
@@ -34,7 +34,16 @@ pub fn leaves(path: &Path) -> Result<Vec<Leaf>, Warning> {
 }
 
 fn gather(node: &Node, field: &str, leaves: &mut Vec<Leaf>) {
+    let mut add = |field: String, text: Option<String>| {
+        leaves.push(Leaf {
+            line: node.line,
+            field,
+            text,
+        });
+    };
     match node.value() {
+        Value::Map(entries) if entries.is_empty() => add(format!("{field}{{}}"), None),
+        Value::List(items) if items.is_empty() => add(format!("{field}[]"), None),
         Value::Map(entries) => {
             let joint = if field.is_empty() { "" } else { "." };
             for (key, node) in entries {
@@ -46,11 +55,9 @@ fn gather(node: &Node, field: &str, leaves: &mut Vec<Leaf>) {
                 gather(node, &format!("{field}[{index}]"), leaves);
             }
         }
-        Value::Scalar { text, .. } if !node.is_null() => leaves.push(Leaf {
-            line: node.line,
-            field: field.to_owned(),
-            text: text.to_string(),
-        }),
+        Value::Scalar { text, .. } if !node.is_null() => {
+            add(field.to_owned(), Some(text.to_string()));
+        }
         Value::Scalar { .. } | Value::Shared(_) => {}
     }
 }
@@ -69,14 +76,21 @@ mod tests {
 
     #[test]
     fn every_value_is_named_with_its_line() {
-        let all = read("a: 1\nb:\n  c: [x, null, {d: \"\"}]\n  e: ~\n").unwrap();
+        let lines = "a: 1\nb:\n  c: [x, null, {d: \"\"}]\n  e: ~\nf: {g: [], h: {}}\n";
+        let all = read(lines).unwrap();
         let all: Vec<_> = all
             .iter()
-            .map(|leaf| (leaf.line, &*leaf.field, &*leaf.text))
+            .map(|leaf| (leaf.line, &*leaf.field, leaf.text.as_deref()))
             .collect();
         assert_eq!(
             all,
-            [(1, "a", "1"), (3, "b.c[0]", "x"), (3, "b.c[2].d", "")]
+            [
+                (1, "a", Some("1")),
+                (3, "b.c[0]", Some("x")),
+                (3, "b.c[2].d", Some("")),
+                (5, "f.g[]", None),
+                (5, "f.h{}", None),
+            ]
         );
     }
 

@@ -20,17 +20,19 @@ enum FieldPart<'a> {
 /// kube-proxy has another shape somewhere on its path; the message shows it.
 pub(super) fn check(given: &GivenValue) -> Result<(), String> {
     let found = parts(&given.field);
-    let mut wrong = settings::all().filter_map(|setting| mismatch(setting, &found, &given.text));
+    let mut wrong = settings::all().filter_map(|setting| mismatch(setting, &found, given));
     wrong.next().map_or(Ok(()), Err)
 }
 
-fn mismatch(setting: &ProxySetting, found: &[FieldPart<'_>], text: &str) -> Option<String> {
+fn mismatch(setting: &ProxySetting, found: &[FieldPart<'_>], given: &GivenValue) -> Option<String> {
     let known = parts(setting.field);
     let pairs = known.iter().zip(found);
     let same = pairs.take_while(|(known, found)| is_same(**known, **found));
     let same = same.count();
     let shape = match (known.get(same), found.get(same)) {
         (None, None) | (Some(FieldPart::Key(_)), Some(FieldPart::Key(_))) => return None,
+        // An empty list has no item that could be wrong.
+        (Some(_), None) if given.field.ends_with("[]") => return None,
         (None, Some(_)) => setting.values.described(),
         (Some(FieldPart::Item), _) => "a list, such as [a, b]".to_owned(),
         (Some(FieldPart::Key("*")), _) => {
@@ -39,7 +41,7 @@ fn mismatch(setting: &ProxySetting, found: &[FieldPart<'_>], text: &str) -> Opti
         (Some(FieldPart::Key(key)), _) => format!("a map with fields such as {key}"),
     };
     let other = match found.get(same) {
-        None => format!("{text:?}"),
+        None => format!("{:?}", given.text),
         Some(FieldPart::Item) => "a list".to_owned(),
         Some(FieldPart::Key(_)) => "a map".to_owned(),
     };
@@ -52,12 +54,17 @@ fn is_same(known: FieldPart<'_>, found: FieldPart<'_>) -> bool {
 }
 
 fn parts(field: &str) -> Vec<FieldPart<'_>> {
+    let (field, key) = match field.strip_suffix("{}") {
+        Some(field) => (field, Some(FieldPart::Key("{}"))),
+        None => (field, None),
+    };
     let mut parts = Vec::new();
     for name in field.split('.') {
         let mut pieces = name.split('[');
         parts.extend(pieces.next().map(FieldPart::Key));
         parts.extend(pieces.map(|_index| FieldPart::Item));
     }
+    parts.extend(key);
     parts
 }
 

@@ -270,6 +270,93 @@ fn a_field_of_the_wrong_shape_is_refused_with_the_right_one() {
     assert_eq!(with(&[], unknown).unwrap().1.len(), 2);
 }
 
+/// Empty lists and maps where kube-proxy has something else, and the errors.
+const EMPTY: [(&str, &str); 13] = [
+    (
+        "ipvs: []",
+        "ipvs[]: ipvs must be a map with fields such as scheduler, not a list",
+    ),
+    (
+        "conntrack: []",
+        "conntrack[]: conntrack must be a map with fields such as maxPerCore, not a list",
+    ),
+    (
+        "nodePortAddresses: {}",
+        "nodePortAddresses{}: nodePortAddresses must be a list, such as [a, b], not a map",
+    ),
+    (
+        "clusterCIDR: {}",
+        "clusterCIDR{}: clusterCIDR must be a range, or one of each IP family with a comma between, not a map",
+    ),
+    (
+        "clusterCIDR: []",
+        "clusterCIDR[]: clusterCIDR must be a range, or one of each IP family with a comma between, not a list",
+    ),
+    (
+        "mode: []",
+        "mode[]: mode must be one of iptables, ipvs, nftables, not a list",
+    ),
+    (
+        "conntrack: {min: []}",
+        "conntrack.min[]: conntrack.min must be a whole number, at least 0, not a list",
+    ),
+    (
+        "ipvs: {strictARP: []}",
+        "ipvs.strictARP[]: ipvs.strictARP must be true or false, not a list",
+    ),
+    (
+        "ipvs: {syncPeriod: []}",
+        "ipvs.syncPeriod[]: ipvs.syncPeriod must be a duration, such as 30s or 1m30s, more than 0s, not a list",
+    ),
+    (
+        "featureGates: {A: []}",
+        "featureGates.A[]: featureGates.A must be true or false, not a list",
+    ),
+    (
+        "healthzBindAddress: []",
+        "healthzBindAddress[]: healthzBindAddress must be IP:PORT, not a list",
+    ),
+    (
+        "nodePortAddresses: [[]]",
+        "nodePortAddresses[0][]: nodePortAddresses[] must be text, not a list",
+    ),
+    (
+        "logging: {vmodule: {}}",
+        "logging.vmodule{}: logging.vmodule must be a list, such as [a, b], not a map",
+    ),
+];
+
+#[test]
+fn an_empty_list_or_map_of_the_wrong_shape_is_refused() {
+    for (lines, why) in EMPTY {
+        let refused = with(&[], lines).unwrap_err();
+        assert_eq!(refused, format!("--config: FILE:3: {why}"));
+    }
+}
+
+#[test]
+fn null_and_an_empty_list_or_map_of_the_right_shape_have_no_effect() {
+    let (absent, _) = with(&[], "").unwrap();
+    for lines in [
+        "ipvs: {}",
+        "ipvs: null",
+        "nodePortAddresses: []",
+        "nodePortAddresses: null",
+        "clusterCIDR: null",
+        "featureGates: {}",
+        "featureGates: {A: null}",
+        "logging: {vmodule: [], options: {}}",
+        "logging: {vmodule: [{}]}",
+        "conntrack: {min: null}",
+        "future: []",
+        "future: {a: {}}",
+    ] {
+        let (mut args, unfollowed) = with(&[], lines).unwrap();
+        args.config.clone_from(&absent.config);
+        assert_eq!((&args, unfollowed), (&absent, Vec::new()), "{lines}");
+    }
+}
+
 #[test]
 fn a_zero_of_another_kind_is_not_an_absent_value() {
     for lines in [
