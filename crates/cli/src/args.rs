@@ -234,12 +234,7 @@ pub struct ServiceArgs {
     pub service_cidr: Vec<topology_core::model::IpNetwork>,
 
     /// The kernel scheduler of every virtual server.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value_t,
-        visible_alias = "ipvs-scheduler"
-    )]
+    #[arg(long, value_name = "NAME", default_value_t)]
     pub scheduler: Scheduler,
 
     /// Node addresses where node ports are served: ranges, `primary`, `localhost` (TCP

@@ -579,6 +579,7 @@ fn a_flag_does_what_its_field_does() {
         (&["--oom-score-adj", "-500"], "oomScoreAdj: -500\n"),
         (&["--oom-score-adj=0"], "oomScoreAdj: 0\n"),
         (&["--ipvs-scheduler=wlc"], "ipvs: {scheduler: wlc}\n"),
+        (&["--ipvs-scheduler=rr"], "ipvs: {scheduler: rr}\n"),
         (&["--ipvs-sync-period=45s"], "ipvs: {syncPeriod: 45s}\n"),
         (
             &["--cluster-cidr=10.0.0.0/8,fd00::/64"],
@@ -619,9 +620,10 @@ fn a_flag_does_what_its_field_does() {
         assert_eq!(unfollowed, Vec::<String>::new(), "{lines}");
         by_flag.proxy_flags = ProxyFlags::default();
         by_file.config = None;
-        // `rr` alone differs: the agent's own option allows it.
         assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
     }
+    let (args, _) = with_flags(&["--scheduler=rr"]).unwrap();
+    assert_eq!(args.service.scheduler, Scheduler::Rr);
     let (args, _) = with_flags(&["--oom-score-adj=-500", "-v=6"]).unwrap();
     assert_eq!((args.oom_score_adj, args.log_level()), (Some(-500), 2));
     let (args, _) = with(&["-vv"], "logging: {format: json}\n").unwrap();
