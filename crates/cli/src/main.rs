@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use cli::args::{Cli, Command, without_empty_flags};
+use cli::args::{Cli, Command, words_for_clap};
 use cli::exit::{ExitStatus, Failure};
 use cli::output::print;
 use cli::{diff, dns, explain, locate, render, simulate, start, status};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(without_empty_flags(std::env::args_os()));
+    let cli = Cli::parse_from(words_for_clap(std::env::args_os()));
     print::choose(cli.colour);
     run(&cli.command).map_or_else(|failure| report(&failure), ExitCode::from)
 }

@@ -12,7 +12,7 @@ use topology_core::scheduler::Scheduler;
 use super::flags::FlagKind;
 use super::setting::SettingEffect;
 use super::*;
-use crate::args::{Cli, Command, values, without_empty_flags};
+use crate::args::{Cli, Command, values, words_for_clap};
 
 /// The arguments after a file with these lines, and the lines about ignored fields; or the
 /// error.
@@ -381,7 +381,7 @@ fn a_zero_of_another_kind_is_not_an_absent_value() {
 fn with_flags(flags: &[&str]) -> Result<(AgentArgs, Vec<String>), String> {
     let words = ["ipvs-topo", "agent", "--node-name=n1"];
     let words = words.iter().chain(flags).map(OsString::from);
-    let cli = Cli::try_parse_from(without_empty_flags(words)).map_err(|error| error.to_string())?;
+    let cli = Cli::try_parse_from(words_for_clap(words)).map_err(|error| error.to_string())?;
     let Command::Agent(mut args) = cli.command else {
         panic!("another command");
     };
@@ -502,6 +502,17 @@ fn of_a_flag_that_is_given_twice_the_last_value_counts_and_lists_add_up() {
     assert_eq!(level(&["--v=6", "--v=4"]), 1);
     assert_eq!(level(&["-v=6", "-v=4"]), 1);
     assert_eq!(level(&["-v", "-v"]), 2);
+    for (flags, expected) in [
+        (&["-v", "2"][..], 0),
+        (&["-v2"], 0),
+        (&["-v4"], 1),
+        (&["-v", "6"], 2),
+        (&["-v6", "-v", "4", "--masquerade-all"], 1),
+        (&["-vv"], 2),
+        (&["-v", "--masquerade-all"], 1),
+    ] {
+        assert_eq!(level(flags), expected, "{flags:?}");
+    }
 }
 
 #[test]
@@ -674,10 +685,10 @@ fn a_flag_with_an_empty_value_is_as_absent() {
 }
 
 #[test]
-fn only_an_empty_value_of_the_agent_takes_its_flag_away() {
+fn only_flags_of_the_agent_are_rewritten() {
     let kept = |words: &[&str]| {
         let words = words.iter().map(OsString::from);
-        let kept = without_empty_flags(words).join(OsStr::new(" "));
+        let kept = words_for_clap(words).join(OsStr::new(" "));
         kept.into_string().unwrap()
     };
     let agent = [
@@ -701,6 +712,7 @@ fn only_an_empty_value_of_the_agent_takes_its_flag_away() {
         &["ipvs-topo", "render", "--service-cidr=", "--cluster", ""][..],
         &["ipvs-topo", "render", "--node", "agent", "--master="],
         &["ipvs-topo", "--color", "agent", "render", "--master="],
+        &["ipvs-topo", "render", "-v2"],
     ] {
         assert_eq!(kept(other), other.join(" "));
     }
