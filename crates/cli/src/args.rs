@@ -8,6 +8,7 @@ mod clients;
 mod dns;
 mod dns_question;
 mod format;
+mod go_duration;
 mod host;
 mod locate;
 mod moment;

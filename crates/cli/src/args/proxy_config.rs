@@ -24,7 +24,7 @@ pub use self::document::page;
 use self::flags::ProxyFlags;
 use self::setting::ProxySetting;
 use self::value::GivenValue;
-use super::AgentArgs;
+use super::{AgentArgs, go_duration};
 use crate::exit::Failure;
 
 const KIND: &str = "KubeProxyConfiguration";
@@ -157,7 +157,7 @@ fn file(path: &Path) -> Result<Vec<Given>, Failure> {
 /// kube-proxy refuses a minimum above the period itself, whose default is 30 s.
 fn sync_periods(values: &[Given]) -> Result<(), String> {
     let found = |field: &str| values.iter().find(|(_, given)| given.field == field);
-    let length = |text: &str| text.parse::<jiff::SignedDuration>().unwrap_or_default();
+    let length = |text: &str| go_duration::parse(text).unwrap_or_default();
     let period = found("ipvs.syncPeriod").map(|(_, given)| length(&given.text));
     let period = period.filter(|period| !period.is_zero());
     let period = period.unwrap_or(jiff::SignedDuration::from_secs(30));

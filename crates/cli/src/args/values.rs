@@ -8,6 +8,8 @@ use clap::ValueEnum;
 use topology_core::model::{self, IpNetwork, ObjectName};
 use topology_core::policy::LevelKey;
 
+use super::go_duration;
+
 /// kubectl's namespace for a name without one.
 const NAMESPACE: &str = "default";
 
@@ -96,10 +98,8 @@ impl FromStr for Timeout {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let length: Duration = match text {
-            "0" => Duration::ZERO,
-            text => duration(text)?,
-        };
+        let length = Duration::try_from(signed_duration(text)?)
+            .map_err(|_why| format!("{text:?} is negative"))?;
         // kube-proxy cuts a part of a second off; nothing would be left of this one.
         if !length.is_zero() && length.as_secs() == 0 {
             return Err(format!("{text:?} is less than a second, and not 0"));
@@ -108,15 +108,9 @@ impl FromStr for Timeout {
     }
 }
 
-/// A duration that is not negative.
-fn duration(text: &str) -> Result<Duration, String> {
-    Duration::try_from(signed_duration(text)?).map_err(|_why| format!("{text:?} is negative"))
-}
-
 fn signed_duration(text: &str) -> Result<jiff::SignedDuration, String> {
-    text.parse().map_err(|_why: jiff::Error| {
-        format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms")
-    })
+    go_duration::parse(text)
+        .ok_or_else(|| format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms"))
 }
 
 /// `--healthz-bind-address`; the default port is 10256.
@@ -330,7 +324,14 @@ mod tests {
         assert_eq!(period("500ms"), Ok(Duration::from_millis(500)));
         assert!(period("0s").unwrap_err().contains("more than zero"));
         assert!(period("-1s").unwrap_err().contains("more than zero"));
+        assert_eq!(period("30s1m"), Ok(Duration::from_secs(90)));
+        assert!(period("0").unwrap_err().contains("more than zero"));
         assert!(period("30").unwrap_err().contains("write for example 30s"));
+        assert!(
+            period("PT30S")
+                .unwrap_err()
+                .contains("write for example 30s")
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ A list, a map or a value where kube-proxy has another of them is an error, also 
 An unknown field is reported; an unknown flag is an error.
 In the file `yes`, `on` and `y` are `true`, and `no`, `off` and `n` are `false`, as in YAML 1.1; flags have Go's words (`1`, `t`, `True`).
 Numbers of an IPv4 address may begin with zeros.
+Durations are those of Go's `time.ParseDuration`: `1m30s`, `1.5h`, `500ms`.
 
 ";
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use topology_core::model::IpNetwork;
 
-use crate::args::values;
+use crate::args::{go_duration, values};
 
 /// A value from the file or from a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +83,7 @@ impl ValueKind {
             Self::Switch => given.switch() == Ok(false),
             Self::Integer(..) | Self::Number => text.parse().is_ok_and(|number: f64| number == 0.0),
             Self::Duration | Self::Period => {
-                let length = text.parse::<jiff::SignedDuration>();
-                text == "0" || length.is_ok_and(|length| length.is_zero())
+                go_duration::parse(text).is_some_and(|length| length.is_zero())
             }
             Self::Text
             | Self::Address
@@ -117,8 +116,8 @@ impl ValueKind {
             }
             Self::Number => expect(text.parse::<f64>().is_ok_and(f64::is_finite), text, self),
             Self::Duration => {
-                let length = text.parse::<jiff::SignedDuration>();
-                expect(length.is_ok_and(|it| !it.is_negative()), text, self)
+                let length = go_duration::parse(text);
+                expect(length.is_some_and(|it| !it.is_negative()), text, self)
             }
             Self::Period => text.parse::<values::Period>().map(drop),
             Self::Address => values::node_ip(text).map(drop),
