@@ -240,7 +240,7 @@ pub struct ServiceArgs {
 
     /// Node addresses where node ports are served: ranges, `primary`, `localhost` (TCP
     /// only) or `all`, which does not include `localhost`. Default: all.
-    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::node_port_entry)]
     pub nodeport_addresses: Vec<NodePortEntry>,
 
     /// Bits of the firewall marks that packets of outside clients get for `externalTrafficPolicy:

@@ -84,11 +84,11 @@ pub struct HostArgs {
     /// The number of tracked connections for each processor; 0 keeps the kernel's limit. This and
     /// the next six flags have kube-proxy's defaults with `--config`; without it, the kernel's
     /// settings stay as they are.
-    #[arg(long, value_name = "CONNECTIONS")]
+    #[arg(long, value_name = "CONNECTIONS", allow_negative_numbers = true, value_parser = values::connections)]
     pub conntrack_max_per_core: Option<u64>,
 
     /// The number of tracked connections at least, unless --conntrack-max-per-core is 0.
-    #[arg(long, value_name = "CONNECTIONS")]
+    #[arg(long, value_name = "CONNECTIONS", allow_negative_numbers = true, value_parser = values::connections)]
     pub conntrack_min: Option<u64>,
 
     /// The timeout of connection tracking for idle TCP connections; 0 keeps the kernel's.

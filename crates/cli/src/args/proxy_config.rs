@@ -3,9 +3,9 @@
 //!
 //! `settings` has a row for each; a flag goes through the same code as its field. As in kube-proxy,
 //! the file overrides the flags, except for the node's name and the log. Zero, empty and null leave
-//! a setting unchanged, because kubeadm writes many of them. An item of a list is never absent in
-//! this way. Each setting that the agent does not
-//! follow is reported, unless it has no meaning for the agent.
+//! a setting unchanged, because kubeadm writes many of them. An item of a list or a map is not
+//! absent because its text is empty. Each setting that the agent does not follow is reported, unless
+//! it has no meaning for the agent.
 
 pub mod change;
 mod document;
@@ -42,7 +42,8 @@ impl AgentArgs {
     /// A value is invalid, the file cannot be read or is not a `KubeProxyConfiguration`, or the
     /// node has no name.
     pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
-        let flags = flagged(&self.proxy_flags);
+        self.check_lists().map_err(Failure::input)?;
+        let flags = flagged(&self.proxy_flags).map_err(Failure::input)?;
         let mut unfollowed = self.take_all(flags, Failure::input)?;
         if let Some(path) = self.config.clone() {
             let values = file(&path)?;
@@ -53,6 +54,12 @@ impl AgentArgs {
             self.node_name = Some(host_name()?);
         }
         Ok(unfollowed)
+    }
+
+    /// Of flags that clap parses item by item.
+    fn check_lists(&self) -> Result<(), String> {
+        value::no_word_twice(&self.service.nodeport_addresses)
+            .map_err(|why| format!("--nodeport-addresses: {why}"))
     }
 
     fn take_all(
@@ -86,34 +93,43 @@ pub(super) fn may_be_empty(flag: &str) -> bool {
 }
 
 /// The values of the flags, in the order of the table.
-fn flagged(flags: &ProxyFlags) -> Vec<Given> {
-    let given = settings::all().filter_map(|setting| {
-        let text = flags.get(setting.flag)?;
-        Some(split(setting, text))
-    });
-    given.flatten().collect()
+///
+/// # Errors
+/// An item of a map has no value.
+fn flagged(flags: &ProxyFlags) -> Result<Vec<Given>, String> {
+    let mut given = Vec::new();
+    for setting in settings::all() {
+        if let Some(text) = flags.get(setting.flag) {
+            let values = split(setting, text)?;
+            given.extend(values.into_iter().map(|value| (Some(setting), value)));
+        }
+    }
+    Ok(given)
 }
 
-/// A list has a value for each item.
-fn split(setting: &'static ProxySetting, text: &str) -> Vec<Given> {
-    let one = |field: String, text: &str| {
-        let place = format!("--{}", setting.flag);
-        (Some(setting), GivenValue::new(place, field, text, true))
-    };
-    let items = || text.split(',').filter(|item| !item.is_empty());
+/// A list or a map has a value for each item.
+fn split(setting: &ProxySetting, text: &str) -> Result<Vec<GivenValue>, String> {
+    let flag = format!("--{}", setting.flag);
+    let items = text.split(',').filter(|item| !item.is_empty());
     if let Some(map) = setting.field.strip_suffix('*') {
-        let pairs = items().map(|item| item.split_once('=').unwrap_or((item, "")));
-        return pairs
-            .map(|(key, text)| one(format!("{map}{key}"), text))
-            .collect();
+        let pair = |item: &str| {
+            let missing = || {
+                format!("{flag}: missing bool value for {item}; write {item}=true or {item}=false")
+            };
+            let (key, text) = item.split_once('=').ok_or_else(missing)?;
+            let key = key.trim();
+            let (place, field) = (format!("{flag}={key}"), format!("{map}{key}"));
+            Ok(GivenValue::new(place, field, text, true))
+        };
+        return items.map(pair).collect();
     }
     if let Some(list) = setting.field.strip_suffix("[]") {
-        let numbered = items().enumerate();
-        return numbered
-            .map(|(index, item)| one(format!("{list}[{index}]"), item))
-            .collect();
+        let item =
+            |(index, item)| GivenValue::new(flag.clone(), format!("{list}[{index}]"), item, true);
+        return Ok(items.enumerate().map(item).collect());
     }
-    vec![one(setting.field.to_owned(), text)]
+    let field = setting.field.to_owned();
+    Ok(vec![GivenValue::new(flag, field, text, true)])
 }
 
 /// The values of the file.

@@ -5,13 +5,19 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use topology_core::model::{self, IpNetwork, ObjectName};
+use topology_core::model::{self, IpNetwork, NodePortEntry, ObjectName, ParseNodePortEntryError};
 use topology_core::policy::LevelKey;
 
 use super::go_duration;
 
 /// kubectl's namespace for a name without one.
 const NAMESPACE: &str = "default";
+
+/// The default port of `--healthz-bind-address`.
+pub const HEALTHZ_PORT: u16 = 10256;
+
+/// The default port of `--metrics-bind-address`.
+pub const METRICS_PORT: u16 = 10249;
 
 /// The address of a server; `None` turns it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,31 +119,40 @@ fn signed_duration(text: &str) -> Result<jiff::SignedDuration, String> {
         .ok_or_else(|| format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms"))
 }
 
-/// `--healthz-bind-address`; the default port is 10256.
+/// `--healthz-bind-address`, or nothing to turn the server off, as for kube-proxy.
 pub fn healthz_address(text: &str) -> Result<BindAddress, String> {
-    bind_address(text, 10256)
+    flag_address(text, HEALTHZ_PORT)
 }
 
-/// `--metrics-bind-address`; the default port is 10249.
+/// `--metrics-bind-address`, or nothing to turn the server off, as for kube-proxy.
 pub fn metrics_address(text: &str) -> Result<BindAddress, String> {
-    bind_address(text, 10249)
+    flag_address(text, METRICS_PORT)
 }
 
-/// `IP:PORT`, `IP` with the default port, or nothing to turn the server off, as for kube-proxy.
-fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
+fn flag_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
     if text.is_empty() {
         return Ok(BindAddress(None));
     }
-    match with_port(text, default_port) {
+    let address = bind_address(text, default_port);
+    address.map_err(|why| format!("{why}, or \"\" to turn this server off"))
+}
+
+/// `IP:PORT`, or `IP` with the default port.
+pub fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
+    match with_port(&without_leading_zeros(text), default_port) {
         Some(address) if address.port() != 0 => Ok(BindAddress(Some(address))),
-        Some(_) => Err(
-            "port 0 is not a fixed port; write 1 to 65535, or \"\" to turn this server off"
-                .to_owned(),
-        ),
+        Some(_) => Err("port 0 is not a fixed port; write 1 to 65535".to_owned()),
         None => Err(format!(
-            "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}, or \"\" to turn this server off"
+            "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}"
         )),
     }
+}
+
+/// A number of connections, within the limits of kube-proxy.
+pub fn connections(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok();
+    let count = count.filter(|count| *count <= i64::MAX.cast_unsigned());
+    count.ok_or_else(|| format!("{text:?} is not a whole number, at least 0"))
 }
 
 /// The key of a Node label.
@@ -148,7 +163,14 @@ pub fn label_key(text: &str) -> Result<String, String> {
 
 /// A Service address range, for example `10.96.0.0/12`.
 pub fn cidr(text: &str) -> Result<IpNetwork, String> {
-    model::parse_range(text).map_err(|error| error.to_string())
+    let range = model::parse_range(&without_leading_zeros(text));
+    range.map_err(|error| error.to_string())
+}
+
+/// An entry of `--nodeport-addresses`.
+pub fn node_port_entry(text: &str) -> Result<NodePortEntry, String> {
+    let entry = without_leading_zeros(text).parse();
+    entry.map_err(|error: ParseNodePortEntryError| error.to_string())
 }
 
 /// A Node's name (RFC 1123: a-z, 0-9, `-` and `.`), trimmed and lower-cased as in kube-proxy.
@@ -196,7 +218,7 @@ pub fn verbosity(text: &str) -> Result<Verbosity, String> {
 }
 
 pub fn node_ip(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_why| {
+    without_leading_zeros(text).parse().map_err(|_why| {
         format!("{text:?} is not an IP address; write for example 192.0.2.10 or 2001:db8::10")
     })
 }
@@ -301,6 +323,22 @@ pub(super) fn with_port(text: &str, port: u16) -> Option<SocketAddr> {
     address.ok()
 }
 
+/// KP-CF-52: kube-proxy reads `010.0.0.1` as `10.0.0.1`, and `/08` as `/8`.
+fn without_leading_zeros(text: &str) -> String {
+    let parts = text.split_inclusive(['.', ':', '/', ']']);
+    parts.map(short).collect()
+}
+
+/// A number and its separator without zeros before it; other text as it is.
+fn short(part: &str) -> &str {
+    let digits = part.trim_end_matches(['.', ':', '/', ']']);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return part;
+    }
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    part.get(zeros.min(digits.len() - 1)..).unwrap_or(part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +353,22 @@ mod tests {
         assert_eq!(bind(""), Ok(None));
         assert!(bind("localhost:80").unwrap_err().contains("0.0.0.0:10249"));
         assert!(bind("0.0.0.0:0").unwrap_err().contains("1 to 65535"));
+    }
+
+    #[test]
+    fn kp_cf_52_addresses_may_have_leading_zeros() {
+        for (text, expected) in [
+            ("010.000.0.01", "10.0.0.1"),
+            ("010.0.0.0/08", "10.0.0.0/8"),
+            ("127.000.000.001:10249", "127.0.0.1:10249"),
+            ("[::ffff:010.1.1.1]:0080", "[::ffff:10.1.1.1]:80"),
+            ("fd00::0001", "fd00::1"),
+            ("0.0.0.0", "0.0.0.0"),
+            ("::0/0", "::0/0"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(without_leading_zeros(text), expected);
+        }
     }
 
     #[test]

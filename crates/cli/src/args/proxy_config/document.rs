@@ -21,7 +21,7 @@ The last value of a repeated flag counts, but those of `--feature-gates`, `--ipv
 | refused | the agent exits with code 2, with the remedy |
 
 A value outside of the limits is an error, as in kube-proxy; those of ipvs are checked in every mode.
-A list, a map or a value where kube-proxy has another of them is an error, also if it is empty text.
+A list, a map or a value where kube-proxy has another of them is an error, also if it is empty.
 An unknown field is reported; an unknown flag is an error.
 In the file `yes`, `on` and `y` are `true`, and `no`, `off` and `n` are `false`, as in YAML 1.1; flags have Go's words (`1`, `t`, `True`).
 Numbers of an IPv4 address may begin with zeros.

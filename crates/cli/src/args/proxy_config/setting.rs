@@ -138,7 +138,7 @@ impl ProxySetting {
         args: &mut AgentArgs,
         given: &GivenValue,
     ) -> Result<Option<&'static str>, String> {
-        let is_empty = given.text.is_empty() && !self.field.ends_with("[]");
+        let is_empty = given.text.is_empty() && !self.field.ends_with(['*', ']']);
         if is_empty || self.values.is_zero(given) && !self.zero_counts {
             return Ok(None);
         }

@@ -368,6 +368,7 @@ fn a_zero_of_another_kind_is_not_an_absent_value() {
         "detectLocalMode: false",
         "conntrack: {udpTimeout: false}",
         "conntrack: {min: 0s}",
+        "featureGates: {A: ''}",
     ] {
         let refused = with(&[], lines).unwrap_err();
         assert!(refused.starts_with("--config: FILE:3: "), "{refused}");
@@ -488,8 +489,8 @@ fn of_a_flag_that_is_given_twice_the_last_value_counts_and_lists_add_up() {
     assert_eq!(
         ignored.collect::<Vec<_>>(),
         [
-            "--feature-gates: \"true\"",
-            "--feature-gates: \"true\"",
+            "--feature-gates=A: \"true\"",
+            "--feature-gates=B: \"true\"",
             "--vmodule: \"a=4,b=5\""
         ]
     );
@@ -580,6 +581,48 @@ fn every_row_has_a_remedy_or_a_reason_and_one_place() {
     }
 }
 
+/// Without a line about an ignored setting.
+fn assert_same(flags: &[&str], lines: &str) {
+    let (mut by_flag, unfollowed) = with_flags(flags).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new(), "{flags:?}");
+    let (mut by_file, unfollowed) = with(&[], lines).unwrap();
+    assert_eq!(unfollowed, Vec::<String>::new(), "{lines}");
+    by_flag.proxy_flags = ProxyFlags::default();
+    by_file.config = None;
+    assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
+}
+
+#[test]
+fn a_flag_is_written_as_its_field() {
+    for (flags, lines) in [
+        (
+            &["--ipvs-udp-timeout=30s1m"][..],
+            "ipvs: {udpTimeout: 30s1m}\n",
+        ),
+        (
+            &["--bind-address=192.000.002.009"],
+            "bindAddress: 192.000.002.009\n",
+        ),
+        (
+            &["--cluster-cidr=010.0.0.0/08,fd00::/064"],
+            "clusterCIDR: 010.0.0.0/08,fd00::/064\n",
+        ),
+        (
+            &["--nodeport-addresses=192.000.002.0/24"],
+            "nodePortAddresses: [192.000.002.0/24]\n",
+        ),
+        (
+            &[
+                "--healthz-bind-address=127.000.000.001:01",
+                "--metrics-bind-address=127.0.0.01",
+            ],
+            "healthzBindAddress: 127.000.000.001:01\nmetricsBindAddress: 127.0.0.01\n",
+        ),
+    ] {
+        assert_same(flags, lines);
+    }
+}
+
 #[test]
 fn a_flag_does_what_its_field_does() {
     let cases = [
@@ -625,13 +668,7 @@ fn a_flag_does_what_its_field_does() {
         ),
     ];
     for (flags, lines) in cases {
-        let (mut by_flag, unfollowed) = with_flags(flags).unwrap();
-        assert_eq!(unfollowed, Vec::<String>::new(), "{flags:?}");
-        let (mut by_file, unfollowed) = with(&[], lines).unwrap();
-        assert_eq!(unfollowed, Vec::<String>::new(), "{lines}");
-        by_flag.proxy_flags = ProxyFlags::default();
-        by_file.config = None;
-        assert_eq!(format!("{by_flag:?}"), format!("{by_file:?}"));
+        assert_same(flags, lines);
     }
     let (args, _) = with_flags(&["--scheduler=rr"]).unwrap();
     assert_eq!(args.service.scheduler, Scheduler::Rr);
@@ -752,7 +789,7 @@ fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
     assert_eq!(
         unfollowed,
         [
-            "--feature-gates: \"true\" is ignored; neither kube-proxy nor the agent has this feature gate; remove it",
+            "--feature-gates=A: \"true\" is ignored; neither kube-proxy nor the agent has this feature gate; remove it",
             "--vmodule: \"a=4,b=5\" is ignored; the agent has no files of Go; set `RUST_LOG`, for example info,agent::reconcile=debug",
         ]
     );
@@ -767,10 +804,87 @@ fn a_flag_that_is_not_followed_is_reported_or_refused_with_a_remedy() {
     assert!(refused("--proxy-mode=userspace").contains("not one of iptables, ipvs, nftables"));
     assert!(refused("--oom-score-adj=1001").contains("from -1000 to 1000"));
     assert!(refused("--unknown").contains("unexpected argument"));
+    assert_eq!(
+        refused("--feature-gates=AllAlpha=true,foo"),
+        "--feature-gates: missing bool value for foo; write foo=true or foo=false"
+    );
+    for gate in ["foo=", "foo=maybe"] {
+        let why = refused(&format!("--feature-gates={gate}"));
+        assert!(why.starts_with("--feature-gates=foo: \""), "{why}");
+    }
     for word in ["0", "f", "F", "false", "False", "FALSE"] {
         let flags = ["cleanup", "init-only", "profiling"].map(|flag| format!("--{flag}={word}"));
         let (_, unfollowed) = with_flags(&flags.each_ref().map(String::as_str)).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new(), "{word}");
+    }
+}
+
+#[test]
+fn a_flag_is_refused_as_its_field_is() {
+    for (flags, lines, why) in [
+        (
+            "--nodeport-addresses=primary,primary",
+            "nodePortAddresses: [primary, primary]",
+            ": \"primary\" appears twice; remove one",
+        ),
+        (
+            "--conntrack-max-per-core=-1",
+            "conntrack: {maxPerCore: -1}",
+            ": \"-1\" is not a whole number, at least 0",
+        ),
+        (
+            "--conntrack-min=x",
+            "conntrack: {min: x}",
+            ": \"x\" is not a whole number, at least 0",
+        ),
+        (
+            "--conntrack-min=9223372036854775808",
+            "conntrack: {min: 9223372036854775808}",
+            ": \"9223372036854775808\" is not a whole number, at least 0",
+        ),
+        (
+            "--ipvs-udp-timeout=PT30S",
+            "ipvs: {udpTimeout: PT30S}",
+            ": \"PT30S\" is not a duration",
+        ),
+    ] {
+        let refused = with_flags(&[flags]).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+        let refused = with(&[], lines).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let twice = [
+        "--nodeport-addresses=localhost",
+        "--nodeport-addresses=localhost",
+    ];
+    assert!(with_flags(&twice).is_err());
+}
+
+/// Empty text in the file has no effect, so it is not the remedy there.
+#[test]
+fn an_invalid_address_of_a_server_has_the_remedy_of_its_place() {
+    for (field, flag, port) in [
+        ("healthzBindAddress", "--healthz-bind-address", 10256),
+        ("metricsBindAddress", "--metrics-bind-address", 10249),
+    ] {
+        let off = format!(
+            "to turn this server off, remove this field, which overrides flags, and set {flag}="
+        );
+        assert_eq!(
+            with(&[], &format!("{field}: '0.0.0.0:0'\n")).unwrap_err(),
+            format!(
+                "--config: FILE:3: {field}: port 0 is not a fixed port; write 1 to 65535; {off}"
+            )
+        );
+        assert_eq!(
+            with(&[], &format!("{field}: here\n")).unwrap_err(),
+            format!(
+                "--config: FILE:3: {field}: \"here\" is not IP:PORT; write for example 0.0.0.0:{port} or [::]:{port}; {off}"
+            )
+        );
+        let refused = with_flags(&[&format!("{flag}=0.0.0.0:0")]).unwrap_err();
+        let off = "write 1 to 65535, or \"\" to turn this server off";
+        assert!(refused.contains(off), "{refused}");
     }
 }
 

@@ -1,9 +1,8 @@
 //! The values of kube-proxy's settings, and their limits as kube-proxy has them.
 
 use std::fmt;
-use std::net::IpAddr;
 
-use topology_core::model::IpNetwork;
+use topology_core::model::{IpNetwork, NodePortEntry};
 
 use crate::args::{go_duration, values};
 
@@ -14,7 +13,7 @@ pub(super) struct GivenValue {
     pub place: String,
     /// The path of the field; of an item of a list with its index.
     pub field: String,
-    /// Trimmed, without zeros before the numbers of addresses.
+    /// Trimmed.
     pub text: String,
     pub is_flag: bool,
 }
@@ -42,11 +41,10 @@ pub(super) enum ValueKind {
 
 impl GivenValue {
     pub(super) fn new(place: String, field: String, text: &str, is_flag: bool) -> Self {
-        let text = without_leading_zeros(text.trim());
         Self {
             place,
             field,
-            text,
+            text: text.trim().to_owned(),
             is_flag,
         }
     }
@@ -107,7 +105,8 @@ impl ValueKind {
     pub(super) fn check(self, given: &GivenValue) -> Result<(), String> {
         let text = given.text.as_str();
         match self {
-            Self::Text => Ok(()),
+            // The setting parses an address of a server itself, because it has the default port.
+            Self::Text | Self::Bind => Ok(()),
             Self::Switch => given.switch().map(drop),
             Self::Integer(least, most) => {
                 let number = text.parse::<i64>();
@@ -121,8 +120,6 @@ impl ValueKind {
             }
             Self::Period => text.parse::<values::Period>().map(drop),
             Self::Address => values::node_ip(text).map(drop),
-            // With any default: the setting itself has the right one.
-            Self::Bind => values::healthz_address(text).map(drop),
             Self::Range => values::cidr(text).map(drop),
             Self::Ranges => ranges(text).map(drop),
             Self::Words(words) => expect(words.contains(&text), text, self),
@@ -160,71 +157,40 @@ fn expect(fits: bool, text: &str, kind: ValueKind) -> Result<(), String> {
 pub(super) fn ranges(text: &str) -> Result<Vec<IpNetwork>, String> {
     let parsed: Result<Vec<IpNetwork>, String> = text.split(',').map(values::cidr).collect();
     let parsed = parsed?;
-    let fits = match &*parsed {
-        [_] => true,
-        [first, second] => first.is_ipv4() != second.is_ipv4(),
-        _ => false,
-    };
-    expect(fits, text, ValueKind::Ranges)?;
+    one_of_each_family(&parsed)?;
     Ok(parsed)
 }
 
-/// KP-CF-52: kube-proxy reads `010.0.0.1` as `10.0.0.1`. Removes zeros before a number that has a
-/// dot beside it, if the text has an IPv4 address.
-fn without_leading_zeros(text: &str) -> String {
-    let without: String = text
-        .split_inclusive(['.', ':', '/', ',', ']'])
-        .map(short)
-        .collect();
-    let mut parts = without.split([',', '/', ']', '[']);
-    let is_address = |part: &str| {
-        let host = part.rsplit_once(':').filter(|(host, _)| host.contains('.'));
-        host.map_or(part, |(host, _)| host)
-            .parse::<IpAddr>()
-            .is_ok()
+/// # Errors
+/// There are two ranges of one family, or more than two.
+pub(super) fn one_of_each_family(ranges: &[IpNetwork]) -> Result<(), String> {
+    let fits = match ranges {
+        [] | [_] => true,
+        [first, second] => first.is_ipv4() != second.is_ipv4(),
+        _ => false,
     };
-    if text.contains('.') && parts.any(is_address) {
-        without
-    } else {
-        text.to_owned()
-    }
+    let texts: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+    expect(fits, &texts.join(","), ValueKind::Ranges)
 }
 
-/// A number and its separator without zeros before it; other text as it is.
-fn short(part: &str) -> &str {
-    let digits = part.trim_end_matches(['.', ':', '/', ',', ']']);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return part;
+/// # Errors
+/// A word, such as `primary`, appears twice.
+pub(super) fn no_word_twice(entries: &[NodePortEntry]) -> Result<(), String> {
+    let words = [
+        NodePortEntry::All,
+        NodePortEntry::Primary,
+        NodePortEntry::Localhost,
+    ];
+    let count = |word: &NodePortEntry| entries.iter().filter(|entry| *entry == word).count();
+    match words.iter().find(|word| count(word) > 1) {
+        Some(word) => Err(format!("\"{word}\" appears twice; remove one")),
+        None => Ok(()),
     }
-    let zeros = digits.len() - digits.trim_start_matches('0').len();
-    part.get(zeros.min(digits.len() - 1)..).unwrap_or(part)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kp_cf_52_addresses_may_have_leading_zeros() {
-        let same = |text: &str, expected: &str| {
-            assert_eq!(without_leading_zeros(text), expected);
-        };
-        same("010.000.0.01", "10.0.0.1");
-        same("010.0.0.0/08", "10.0.0.0/8");
-        same("010.0.0.0/8,fd00::/64", "10.0.0.0/8,fd00::/64");
-        same("127.000.000.001:10249", "127.0.0.1:10249");
-        same("[::ffff:010.1.1.1]:0080", "[::ffff:10.1.1.1]:80");
-        for text in [
-            "fd00::0001",
-            "n01.example",
-            "01s",
-            "/var/lib/0.1/x",
-            "1.0",
-            "0.0.0.0",
-        ] {
-            same(text, text);
-        }
-    }
 
     fn checked(kind: ValueKind, text: &str, is_flag: bool) -> Result<(), String> {
         kind.check(&GivenValue::new(
@@ -257,7 +223,6 @@ mod tests {
             (ValueKind::Ranges, ["10.0.0.0/8,10.1.0.0/16", "10.0.0.0"]),
             (ValueKind::Range, ["10.0.0.0/33", "all"]),
             (ValueKind::Address, ["node", "10.0.0.0/8"]),
-            (ValueKind::Bind, ["node:1", "127.0.0.1:0"]),
         ] {
             for text in texts {
                 assert!(checked(kind, text, false).is_err(), "{kind:?} {text}");

@@ -2,7 +2,7 @@
 
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{GivenValue, ValueKind};
-use crate::args::values::Timeout;
+use crate::args::values::{self, Timeout};
 
 const COUNT: ValueKind = ValueKind::Integer(0, i64::MAX);
 
@@ -73,8 +73,6 @@ pub(super) fn timeout(
 }
 
 fn count(slot: &mut Option<u64>, given: &GivenValue) -> Result<Option<&'static str>, String> {
-    let text = &given.text;
-    let count = text.parse();
-    *slot = Some(count.map_err(|_why| format!("{text:?} is not a number of connections"))?);
+    *slot = Some(values::connections(&given.text)?);
     Ok(None)
 }

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum as _;
 use dataplane::nftables::LinkName;
-use topology_core::model::{NodePortEntry, ParseNodePortEntryError};
 
 use super::super::setting::ProxySetting as Setting;
 use super::super::value::{self, GivenValue, ValueKind};
 use crate::args::clients::DetectLocalMode;
+use crate::args::values::BindAddress;
 use crate::args::{AgentArgs, values};
 
 const NOT_OF_MODE: &str = "this proxy only uses IPVS";
@@ -102,8 +102,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Bind,
         "`--healthz-bind-address`; the probes of `manifests/base` use 127.0.0.1:10256, so patch them if the address does not cover that",
         |args, given| {
-            args.healthz_bind_address = values::healthz_address(&given.text)?;
-            Ok(None)
+            let slot = &mut args.healthz_bind_address;
+            server_address(slot, given, values::HEALTHZ_PORT, "--healthz-bind-address")
         },
     ),
     Setting::applied(
@@ -111,8 +111,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         ValueKind::Bind,
         "`--metrics-bind-address`",
         |args, given| {
-            args.metrics_bind_address = values::metrics_address(&given.text)?;
-            Ok(None)
+            let slot = &mut args.metrics_bind_address;
+            server_address(slot, given, values::METRICS_PORT, "--metrics-bind-address")
         },
     ),
     Setting::applied(
@@ -219,6 +219,22 @@ fn hostname_override(
     }
 }
 
+/// Of the file, where empty text has no effect; clap parses the flag.
+fn server_address(
+    slot: &mut BindAddress,
+    given: &GivenValue,
+    default_port: u16,
+    flag: &str,
+) -> Result<Option<&'static str>, String> {
+    let address = values::bind_address(&given.text, default_port);
+    *slot = address.map_err(|why| {
+        format!(
+            "{why}; to turn this server off, remove this field, which overrides flags, and set {flag}="
+        )
+    })?;
+    Ok(None)
+}
+
 fn detect_local_mode(
     args: &mut AgentArgs,
     given: &GivenValue,
@@ -253,18 +269,13 @@ fn node_port_address(
     args: &mut AgentArgs,
     given: &GivenValue,
 ) -> Result<Option<&'static str>, String> {
-    let entry = given
-        .text
-        .parse()
-        .map_err(|error: ParseNodePortEntryError| error.to_string())?;
+    let entry = values::node_port_entry(&given.text)?;
     let entries = &mut args.service.nodeport_addresses;
     if given.field.ends_with("[0]") {
         entries.clear();
     }
-    if !matches!(entry, NodePortEntry::Range(_)) && entries.contains(&entry) {
-        return Err(format!("{:?} appears twice; remove one", given.text));
-    }
     entries.push(entry);
+    value::no_word_twice(entries)?;
     Ok(None)
 }
 
