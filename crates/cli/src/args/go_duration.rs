@@ -74,7 +74,6 @@ fn digits(text: &str) -> (&str, &str) {
 mod tests {
     use super::*;
 
-    /// From `time_test.go` of Go 1.24.
     #[test]
     fn what_go_accepts_has_the_same_length() {
         for (text, nanoseconds) in [

@@ -8,7 +8,7 @@ const HEAD: &str = "# Settings of kube-proxy
 `cargo xtask codegen` generates this page from the table in `crates/cli/src/args/proxy_config/settings.rs`.
 
 `ipvs-topo agent` reads the `KubeProxyConfiguration` of kube-proxy 1.37 with `--config`, and accepts kube-proxy's flags.
-A flag and its field mean the same, and the file overrides the flags, but not those of the log.
+A flag and its field mean the same, except that `--cluster-cidr` may have more than one range of a family; the file overrides the flags, but not those of the log.
 A value that is zero, empty or null has no effect; kubeadm writes many of these.
 That is also true for a flag with an empty value, such as `--cluster-cidr=`, but an empty `--healthz-bind-address` or `--metrics-bind-address` turns its server off.
 The last value of a repeated flag counts, but those of `--feature-gates`, `--ipvs-exclude-cidrs`, `--nodeport-addresses` and `--vmodule` add up.
