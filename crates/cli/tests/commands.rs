@@ -419,8 +419,8 @@ fn locate_names_the_node_and_the_object_that_says_so() {
         ("fd00:2::1", "n2", "podRange", "fd00:2::/64"),
         ("10.0.0.5", "n2", "podMap", "shop/cart-5"),
         ("10.244.2.5", "n2", "podRange", "shop/cart-6"),
-        ("192.0.2.1", "n1", "nodeAddress", "InternalIP"),
-        ("fd00::2", "n2", "nodeAddress", "InternalIP"),
+        ("192.0.2.1", "n1", "nodeAddress", "is an address of Node"),
+        ("fd00::2", "n2", "nodeAddress", "is an address of Node"),
         ("10.0.0.7", "n1", "endpoint", "shop/cart"),
         ("10.0.0.8", "gone", "endpoint", "shop/cart"),
     ] {
