@@ -1,6 +1,6 @@
 //! The servers of `--upstream`, some of which are in files as resolv.conf(5) describes them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use crate::args::{DNS_PORT, UpstreamArg};
@@ -45,19 +45,30 @@ pub(super) fn read(
 
 /// Whether a query to `server` arrives at the sockets of `listen`.
 fn reaches(server: SocketAddr, listen: SocketAddr) -> bool {
-    let [to, own] = [server.ip(), listen.ip()].map(|ip| ip.to_canonical());
+    let to = destination(server.ip().to_canonical());
+    let own = listen.ip().to_canonical();
     let takes_all = own.is_unspecified() && (own.is_ipv6() || to.is_ipv4());
-    let is_here = to.is_loopback() || to.is_unspecified();
-    server.port() == listen.port() && (to == own || takes_all && is_here)
+    server.port() == listen.port() && (to == own || takes_all && to.is_loopback())
+}
+
+/// Where the kernel sends packets to an address: those to the unspecified one go to this host.
+fn destination(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    }
 }
 
 fn read_file(path: &Path) -> Result<Vec<UpstreamServer>, Failure> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let bytes = std::fs::read(path).map_err(|error| {
         Failure::input(format_args!(
             "--upstream {name}: {error}; name a file that this program may read, or an address"
         ))
     })?;
+    // Comments may have any bytes.
+    let text = String::from_utf8_lossy(&bytes);
     let servers = parse(&text).map_err(|error| {
         Failure::input(format_args!("{name}:{}: {}", error.line, error.message))
     })?;
@@ -156,6 +167,14 @@ mod tests {
             ("[::1]:53", "0.0.0.0:53", false),
             ("127.0.0.53:53", "127.0.0.1:53", false),
             ("192.0.2.53:53", "0.0.0.0:53", false),
+            ("0.0.0.0:53", "127.0.0.1:53", true),
+            ("0.0.0.0:53", "0.0.0.0:53", true),
+            ("0.0.0.0:53", "[::]:53", true),
+            ("0.0.0.0:53", "127.0.0.2:53", false),
+            ("[::ffff:0.0.0.0]:53", "127.0.0.1:53", true),
+            ("[::]:53", "[::1]:53", true),
+            ("[::]:53", "[::]:53", true),
+            ("[::]:53", "127.0.0.1:53", false),
         ] {
             let found = reaches(server.parse().unwrap(), listen.parse().unwrap());
             assert_eq!(found, expected, "{server} with {listen}");

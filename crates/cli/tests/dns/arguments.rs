@@ -126,6 +126,11 @@ fn a_wrong_resolver_file_exits_with_2() {
             "nameserver 192.0.2.53\nnameserver 127.1.2.53\n",
             format!("{name}:2: nameserver 127.1.2.53 is the address of --listen"),
         ),
+        (
+            "127.0.0.1:53",
+            "nameserver 0.0.0.0\n",
+            format!("{name}:1: nameserver 0.0.0.0 is the address of --listen"),
+        ),
     ] {
         std::fs::write(&file, text).unwrap();
         let cluster = ["--cluster", path, "--node", "n1"];
@@ -143,6 +148,16 @@ fn a_wrong_resolver_file_exits_with_2() {
         errors.contains("--upstream /no/such/resolv.conf: No such file"),
         "{errors}"
     );
+}
+
+#[test]
+fn a_comment_of_a_resolver_file_may_have_any_bytes() {
+    let folder = cluster();
+    let file = folder.path().join("resolv.conf");
+    std::fs::write(&file, b"# Zw\xf6lf\nnameserver 192.0.2.53\n").unwrap();
+    let name = file.to_str().unwrap();
+    let program = Program::in_folder(folder, &["--upstream", name]);
+    program.line_with("the cluster is read");
 }
 
 #[test]
