@@ -29,6 +29,11 @@ use crate::exit::Failure;
 use crate::origin::Origin;
 use crate::output::server::endpoint;
 
+/// Why an SRV answer has no endpoint of a family that has some.
+const FAR_FAMILY: &str = "endpoints of the other family are nearer, or are preferred";
+/// The same as a code.
+pub(crate) const FAR_FAMILY_CODE: &str = "OtherFamily";
+
 /// A cluster as `ipvs-topo dns` sees it, at one time.
 #[derive(Debug)]
 pub(crate) struct DnsCluster {
@@ -103,7 +108,9 @@ impl DnsCluster {
         let answers = if service.is_headless() {
             let servers = self.resolve(service, node);
             let of_name = servers.iter().filter(|server| is_of_name(server));
-            of_name.map(answer).collect()
+            of_name
+                .map(|server| self.answer(server, &servers))
+                .collect()
         } else {
             of_cluster_ips(service)
         };
@@ -158,10 +165,50 @@ impl DnsCluster {
                 warnings: Vec::new(),
                 ..view
             }),
-            ..answer(server)
+            ..self.answer(server, &servers)
         });
         let answers = answers.collect();
         (self.named(service, port, answers), warnings)
+    }
+
+    /// The answers that one of all servers of a headless Service stands for.
+    fn answer(&self, server: &ResolvedServer, all: &[ResolvedServer]) -> AnswerView {
+        let decision = &server.decision;
+        let cycle = AnswerCycle::of_server(self.snapshot(), server, all);
+        let level = |level: &dns::AnswerLevel| AnswerLevelView {
+            level: level
+                .key
+                .as_ref()
+                .filter(|_| describe::has_levels(decision))
+                .map(ToString::to_string),
+            share: share(level.answers, cycle.answers),
+            answers: level.answers,
+            addresses: level
+                .endpoints
+                .iter()
+                .map(|(address, port)| endpoint(*address, *port))
+                .collect(),
+        };
+        let is_behind = cycle.levels.is_empty() && cycle.answers > 0;
+        let refusal = match decision.refusal {
+            Some(refusal) => Some((refusal.to_string(), refusal.code())),
+            None => is_behind.then(|| (FAR_FAMILY.to_owned(), FAR_FAMILY_CODE)),
+        };
+        let (refusal, refusal_code) = refusal.unzip();
+        let port = server.port_of_slices();
+        AnswerView {
+            record_type: match port {
+                Some(_) => "SRV",
+                None => record_type(server.server.key.family()),
+            }
+            .to_owned(),
+            port_name: port.map(ToString::to_string),
+            cycle: cycle.answers,
+            levels: cycle.levels.iter().map(level).collect(),
+            refusal,
+            refusal_code: refusal_code.map(str::to_owned),
+            decision: None,
+        }
     }
 
     fn resolve(&self, service: &Service, node: &Arc<str>) -> Vec<ResolvedServer> {
@@ -218,40 +265,6 @@ impl DnsCluster {
 
 fn is_of_name(server: &ResolvedServer) -> bool {
     server.port_of_slices().is_none()
-}
-
-fn answer(server: &ResolvedServer) -> AnswerView {
-    let decision = &server.decision;
-    let cycle = AnswerCycle::of(decision);
-    let answers = cycle.answers();
-    let level = |level: &dns::AnswerLevel| AnswerLevelView {
-        level: level
-            .key
-            .as_ref()
-            .filter(|_| describe::has_levels(decision))
-            .map(ToString::to_string),
-        share: share(level.answers, answers),
-        answers: level.answers,
-        addresses: level
-            .endpoints
-            .iter()
-            .map(|(address, port)| endpoint(*address, *port))
-            .collect(),
-    };
-    let port = server.port_of_slices();
-    AnswerView {
-        record_type: match port {
-            Some(_) => "SRV",
-            None => record_type(server.server.key.family()),
-        }
-        .to_owned(),
-        port_name: port.map(ToString::to_string),
-        cycle: answers,
-        levels: cycle.levels.iter().map(level).collect(),
-        refusal: decision.refusal.map(|refusal| refusal.to_string()),
-        refusal_code: decision.refusal.map(|refusal| refusal.code().to_owned()),
-        decision: None,
-    }
 }
 
 /// The cluster IPs of the Service, which every client gets.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use topology_core::memory::Memory;
-use topology_core::model::{Family, ObjectName, ServicePort};
+use topology_core::model::{ObjectName, ServicePort};
 use topology_core::resolve::{HeadlessService, Resolution, Viewpoint};
 use topology_core::snapshot::Snapshot;
 
+use crate::family_endpoints::{FamilyEndpoints, PublishedEndpoints};
 use crate::port_name::PortName;
-use crate::weighted_endpoints::WeightedEndpoints;
 
 /// Decisions are kept for this many Nodes. The server of a node has few clients of other nodes.
 const MOST_NODES: usize = 64;
@@ -33,41 +33,34 @@ pub(crate) struct AskedService<'a> {
     pub(crate) now: i64,
 }
 
+impl AskedService<'_> {
+    /// The endpoints of a decision about a port; with `None` about the name.
+    fn endpoints(&self, resolution: &Resolution, port: Option<&ServicePort>) -> FamilyEndpoints {
+        let Some(service) = self.snapshot.service(self.name) else {
+            return FamilyEndpoints::default();
+        };
+        let port = port.map(PortName::of);
+        let published = PublishedEndpoints {
+            service,
+            slices: self.snapshot.slices(self.name),
+            port: port.as_ref(),
+        };
+        let servers: Vec<_> = resolution.servers.iter().collect();
+        FamilyEndpoints::of(&servers, published)
+    }
+}
+
 /// The decision about the name of a headless Service or one of its ports, seen from one Node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeadlessDecision {
-    families: Vec<(Family, WeightedEndpoints)>,
+    pub(crate) endpoints: FamilyEndpoints,
     /// When to decide again, in milliseconds since 1970.
     until: Option<i64>,
 }
 
 impl HeadlessDecision {
-    fn of(resolution: &Resolution) -> Self {
-        let servers = resolution.servers.iter();
-        let families = servers.map(|resolved| {
-            let family = resolved.server.key.family();
-            (family, WeightedEndpoints::of(&resolved.decision))
-        });
-        Self {
-            families: families.collect(),
-            until: resolution.resolve_again_at,
-        }
-    }
-
-    /// The endpoints of a family.
-    pub(crate) fn of_family(&self, family: Family) -> Option<&WeightedEndpoints> {
-        let mut families = self.families.iter();
-        let (_, endpoints) = families.find(|(known, _)| *known == family)?;
-        Some(endpoints)
-    }
-
-    /// The endpoints of each family.
-    pub(crate) fn families(&self) -> impl Iterator<Item = &WeightedEndpoints> {
-        self.families.iter().map(|(_, endpoints)| endpoints)
-    }
-
     fn endpoint_count(&self) -> usize {
-        self.families().map(|family| family.all().len()).sum()
+        self.endpoints.count()
     }
 
     fn is_current(&self, now: i64) -> bool {
@@ -151,7 +144,10 @@ impl NodeDecisions {
         drop(me);
         let resolution = resolution.unwrap_or_default();
         Arc::make_mut(&mut self.memory).store_part(asked.name, &resolution);
-        Arc::new(HeadlessDecision::of(&resolution))
+        Arc::new(HeadlessDecision {
+            endpoints: asked.endpoints(&resolution, port),
+            until: resolution.resolve_again_at,
+        })
     }
 }
 

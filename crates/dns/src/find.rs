@@ -69,7 +69,7 @@ impl Responder {
             Some(family) if service.is_headless() => {
                 let asked = question.about(name);
                 let decision = self.decisions.of_name(asked);
-                let weighted = decision.of_family(family);
+                let weighted = decision.endpoints.of_family(family);
                 let turn = self.turn(question, name, &Arc::default());
                 let endpoints = weighted
                     .into_iter()

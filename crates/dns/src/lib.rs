@@ -32,6 +32,7 @@ mod answer_cycle;
 mod client_place;
 mod cluster_name;
 mod decisions;
+mod family_endpoints;
 mod find;
 mod name_servers;
 mod placement_rule;

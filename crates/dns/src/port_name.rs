@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use topology_core::model::Protocol;
+use topology_core::model::{Protocol, ServicePort};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PortName {
@@ -11,6 +11,13 @@ pub(crate) struct PortName {
 }
 
 impl PortName {
+    pub(crate) fn of(port: &ServicePort) -> Self {
+        Self {
+            name: Arc::clone(&port.name),
+            protocol: port.protocol,
+        }
+    }
+
     pub(crate) fn is(&self, name: &str, protocol: Protocol) -> bool {
         *self.name == *name && self.protocol == protocol
     }

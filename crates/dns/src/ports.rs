@@ -97,8 +97,7 @@ impl Responder {
         let turn_of = asked.map_or_else(Arc::default, |port| Arc::clone(&port.name));
         let turn = self.turn(question, &service.name, &turn_of);
         let most = question.asked.most_records();
-        let families = decision.families();
-        let mut endpoints = families.flat_map(|weighted| weighted.of_turn(turn));
+        let mut endpoints = decision.endpoints.named(turn);
         let chosen: Vec<&ChosenEndpoint> = endpoints.by_ref().take(most).collect();
         let mut is_partial = endpoints.next().is_some();
         let slices = question.snapshot.slices(&service.name);
@@ -191,7 +190,10 @@ fn in_slices<'s>(
 }
 
 /// The port of the slice that the question is about; without one all.
-fn asked_ports<'s>(slice: &'s EndpointSlice, asked: Option<&PortName>) -> &'s [SlicePort] {
+pub(crate) fn asked_ports<'s>(
+    slice: &'s EndpointSlice,
+    asked: Option<&PortName>,
+) -> &'s [SlicePort] {
     let Some(asked) = asked else {
         return &slice.ports;
     };

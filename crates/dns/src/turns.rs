@@ -58,8 +58,10 @@ impl Turns {
     }
 
     /// The next turn of a client. Each client and Service begins at its own place, so that clients
-    /// that ask only once are spread, and the same one for all types, so that an answer of IPv4
-    /// addresses is for the same level as the answer of IPv6 addresses that comes with it.
+    /// that ask only once are spread, and the same one for all types, so that the answers to a client
+    /// that asks for IPv4 and IPv6 addresses each time are for the same level. After a question for one
+    /// type alone, such as one that is sent again, they no longer are: each type counts alone, because a
+    /// turn that was skipped or repeated would change its shares.
     ///
     /// A question over TCP repeats the turn of a truncated reply: the client asks it again. With the
     /// next turn it would get another level, and never one whose endpoints do not fit in a datagram.

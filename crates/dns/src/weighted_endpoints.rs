@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use topology_core::resolve::Decision;
+use topology_core::resolve::{Decision, Note};
 
 /// An endpoint that gets new connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub(crate) struct WeightedEndpoints {
     endpoints: Vec<ChosenEndpoint>,
     /// For each endpoint, the sum of its weight and of those before it.
     sums: Vec<u64>,
+    is_last_resort: bool,
 }
 
 impl WeightedEndpoints {
@@ -46,6 +47,7 @@ impl WeightedEndpoints {
         Self {
             sums: sums.collect(),
             endpoints,
+            is_last_resort: decision.notes.iter().any(is_of_last_resort),
         }
     }
 
@@ -53,14 +55,41 @@ impl WeightedEndpoints {
         &self.endpoints
     }
 
+    /// Whether the endpoints are used only because no other is left: they are drained or avoided, or terminate.
+    pub(crate) fn is_last_resort(&self) -> bool {
+        self.is_last_resort
+    }
+
+    /// Compares families: one with endpoints comes before one without, then those that are no last resort, then those with
+    /// a nearer level.
+    pub(crate) fn distance(&self) -> (bool, bool, usize) {
+        let endpoints = self.endpoints.iter();
+        let levels = endpoints.map(|endpoint| endpoint.level.unwrap_or(usize::MAX));
+        let nearest = levels.min().unwrap_or(usize::MAX);
+        (self.endpoints.is_empty(), self.is_last_resort, nearest)
+    }
+
     /// The endpoints of the level of a turn, the endpoint of the turn first.
     ///
     /// In as many turns as the sum of weights, each endpoint is the first as often as its weight
     /// says. Turns that follow each other are spread over the endpoints.
     pub(crate) fn of_turn(&self, turn: u64) -> impl Iterator<Item = &ChosenEndpoint> {
+        self.of_level(self.level_of_turn(turn), turn)
+    }
+
+    pub(crate) fn level_of_turn(&self, turn: u64) -> Option<usize> {
+        let at = self.position_of_turn(turn)?;
+        self.endpoints.get(at)?.level
+    }
+
+    /// The endpoints of a level, from the endpoint of the turn on.
+    pub(crate) fn of_level(
+        &self,
+        level: Option<usize>,
+        turn: u64,
+    ) -> impl Iterator<Item = &ChosenEndpoint> {
         let at = self.position_of_turn(turn).unwrap_or_default();
         let (before, after) = self.endpoints.split_at_checked(at).unwrap_or_default();
-        let level = after.first().and_then(|first| first.level);
         let all = after.iter().chain(before);
         all.filter(move |endpoint| endpoint.level == level)
     }
@@ -71,6 +100,13 @@ impl WeightedEndpoints {
         let slot = u64::try_from(slot).ok()?;
         Some(self.sums.partition_point(|sum| *sum <= slot))
     }
+}
+
+fn is_of_last_resort(note: &Note) -> bool {
+    matches!(
+        note,
+        Note::ServingTerminating | Note::DrainIgnored { .. } | Note::AvoidIgnored { .. }
+    )
 }
 
 /// A step near the golden section of `total` that visits each slot once before it repeats.
@@ -112,6 +148,7 @@ mod tests {
         WeightedEndpoints {
             sums: sums.collect(),
             endpoints,
+            is_last_resort: false,
         }
     }
 

@@ -9,6 +9,7 @@ use super::server::answered;
 use super::shortened::shortened;
 use super::stages::{levels, section, stage_lines, what_if, who};
 use super::wrap::wrap;
+use crate::dns_answers::FAR_FAMILY_CODE;
 use crate::dns_answers::view::{
     AnswerLevelView, AnswerView, ClientView, DnsServiceKind, ExplainedAnswersView,
     ServiceAnswersView,
@@ -209,10 +210,21 @@ fn client(client: Option<&ClientView>, width: Option<usize>) -> String {
 const ONE_LEVEL: &str =
     "Each answer has all endpoints of one level, and begins with another one each time.";
 
+/// Why no SRV answer has the endpoints of a family.
+fn far_family(answer: &AnswerView, width: Option<usize>) -> String {
+    match answer.refusal.as_deref() {
+        Some(why) if answer.refusal_code.as_deref() == Some(FAR_FAMILY_CODE) => {
+            let words = format!("No answer has these endpoints: {why}.");
+            format!("\n{}\n", wrap(&words, 0, width))
+        }
+        _ => String::new(),
+    }
+}
+
 /// The levels of the answers with their addresses.
 fn level_answers(answer: &AnswerView, width: Option<usize>) -> String {
     if answer.levels.is_empty() {
-        return String::new();
+        return far_family(answer, width);
     }
     let row = |level: &AnswerLevelView| {
         let cells: Vec<Cell> = vec![

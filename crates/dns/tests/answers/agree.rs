@@ -137,7 +137,7 @@ proptest! {
         for (node, client) in [("n1", "10.244.1.200"), ("n2", "10.244.2.200"), ("n3", "10.244.3.200")] {
             let cycle = explained(&dns, node);
             let mut answered = BTreeMap::<BTreeSet<IpAddr>, u64>::new();
-            for _ in 0..cycle.answers() {
+            for _ in 0..cycle.answers {
                 let addresses = dns.addresses(client);
                 let addresses = addresses.iter().map(|address| address.parse().unwrap());
                 *answered.entry(addresses.collect()).or_default() += 1;

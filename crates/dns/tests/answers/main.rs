@@ -10,6 +10,7 @@
 mod agree;
 mod changes;
 mod cluster_of;
+mod dual_stack;
 mod headless;
 mod name_servers;
 mod names;
