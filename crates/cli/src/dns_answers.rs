@@ -229,6 +229,7 @@ impl DnsCluster {
         };
         let missing = self.missing(service, port);
         let cname = service.external_name.as_deref();
+        let cname = cname.filter(|target| missing.is_none() && dns::is_alias(target));
         ServiceAnswersView {
             service: service.name.to_string(),
             kind,
@@ -237,7 +238,7 @@ impl DnsCluster {
                 Some(_) => DnsResponseCode::NxDomain,
             },
             missing: missing.map(str::to_owned),
-            cname: cname.filter(|_| missing.is_none()).map(str::to_owned),
+            cname: cname.map(str::to_owned),
             answers,
         }
     }

@@ -227,9 +227,9 @@ pub(crate) fn has_port(
 }
 
 /// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
-/// the Service may hold it if no other is ready.
+/// the Service may hold it if no other is ready. A Service that became an alias may still have slices.
 pub(crate) fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
-    service.publish_not_ready_addresses || endpoint.is_usable()
+    service.external_name.is_none() && (service.publish_not_ready_addresses || endpoint.is_usable())
 }
 
 fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {
@@ -258,12 +258,19 @@ fn alias(target: &str) -> NameLookup {
     if is_address(target) {
         return NameLookup::NoSuchName;
     }
-    let name = Name::from_ascii(target).ok();
-    let name = name.filter(|name| !name.is_root());
-    name.map_or(NameLookup::NO_RECORDS, |mut name| {
-        name.set_fqdn(true);
-        NameLookup::Alias(name)
-    })
+    alias_target(target).map_or(NameLookup::NO_RECORDS, NameLookup::Alias)
+}
+
+/// The name to which an external name leads; `None` if it is empty, or no name of DNS.
+fn alias_target(target: &str) -> Option<Name> {
+    let mut name = Name::from_ascii(target).ok()?;
+    name.set_fqdn(true);
+    (!name.is_root()).then_some(name)
+}
+
+/// Whether an external name leads to another name.
+pub fn is_alias(target: &str) -> bool {
+    !is_address(target) && alias_target(target).is_some()
 }
 
 fn is_address(target: &str) -> bool {

@@ -47,7 +47,7 @@ pub use answer::DnsAnswer;
 pub use answer_cycle::{AnswerCycle, AnswerLevel};
 pub use client_place::ClientPlace;
 pub use decisions::viewpoint;
-pub use find::{has_name, has_port_name};
+pub use find::{has_name, has_port_name, is_alias};
 pub use placement_rule::PlacementRule;
 pub use question::{DnsQuestion, DnsTransport};
 pub use responder::{Responder, ResponderOptions};

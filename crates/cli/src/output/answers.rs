@@ -59,6 +59,10 @@ fn service_rows(service: &ServiceAnswersView) -> Vec<Row> {
         let missing = Cell::new(no_name(missing), CellStyle::Warn);
         return vec![row("NXDOMAIN", "", "", missing)];
     }
+    if service.kind == DnsServiceKind::ExternalName {
+        let why = Cell::new("no data: the external name is no name", CellStyle::Warn);
+        return vec![row("", "", "", why)];
+    }
     let mut rows = Vec::new();
     for answer in &service.answers {
         let kind = answer.record_type.as_str();
@@ -150,7 +154,7 @@ pub fn explained(view: &ExplainedAnswersView, width: Option<usize>) -> String {
 /// What a name has instead of a decision.
 fn undecided(service: &ServiceAnswersView) -> &'static str {
     match service.kind {
-        DnsServiceKind::ExternalName if service.missing.is_some() => {
+        DnsServiceKind::ExternalName if service.cname.is_none() => {
             "no client gets records (type ExternalName)"
         }
         DnsServiceKind::ClusterIp => {

@@ -290,6 +290,79 @@ fn a_name_that_does_not_exist_is_explained_with_its_reason() {
 }
 
 #[test]
+fn an_external_name_that_is_no_name_has_no_data() {
+    let folder = cluster();
+    let more = "{apiVersion: v1, kind: Service, metadata: {name: alias, namespace: shop}, spec: {type: ExternalName}}";
+    std::fs::write(folder.path().join("more.yaml"), more).unwrap();
+    let words = ["explain", "shop/alias", "--dns"];
+    let view = json(folder.path(), &words);
+    assert_eq!(view["responseCode"], "NOERROR");
+    assert_eq!(view["cname"], Value::Null);
+    let Output { text, .. } = run_in("80", folder.path(), &words);
+    let is_said = text.contains("no data: the external name is no name");
+    assert!(is_said && !text.contains("CNAME"), "{text}");
+}
+
+/// Its IPv4 endpoints are nearer, and one of the IPv6 endpoints belongs to a pod that IPv4 has farther away.
+#[test]
+fn the_srv_answers_of_both_families_are_explained_as_the_server_answers() {
+    let slice = |family: &str, endpoints: &str| {
+        format!(
+            "---
+{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: uneven-{}, namespace: shop, labels: {{kubernetes.io/service-name: uneven}}}},
+  addressType: {family}, ports: [{{name: http, port: 8080}}], endpoints: [{endpoints}]}}
+",
+            family.to_lowercase()
+        )
+    };
+    let yaml = |v6: &str| {
+        let v4 = "{addresses: [10.244.1.20], nodeName: n1, hostname: uneven-0}, {addresses: [10.244.3.20], nodeName: n3, hostname: uneven-1}";
+        format!(
+            "{{apiVersion: v1, kind: Service, metadata: {{name: uneven, namespace: shop, annotations: {{topology.ipvs-topo.io/weights: 'node=3,*=1'}}}},
+  spec: {{clusterIP: None, ports: [{{name: http, port: 80}}]}}}}
+{}{}",
+            slice("IPv4", v4),
+            slice("IPv6", v6)
+        )
+    };
+    let far = "{addresses: ['fd00:3::20'], nodeName: n3, hostname: uneven-1}";
+    let hidden = "{addresses: ['fd00:1::20'], nodeName: n1, hostname: uneven-1}";
+    let folder = cluster();
+    let explained = |v6: &str| {
+        std::fs::write(folder.path().join("uneven.yaml"), yaml(v6)).unwrap();
+        let words = ["explain", "shop/uneven:http", "--dns", "--node", "n1"];
+        let view = json(folder.path(), &words);
+        let answers = view["answers"].as_array().unwrap().clone();
+        let Output { text, .. } = run_in("80", folder.path(), &words);
+        (answers, text)
+    };
+    let (answers, text) = explained(far);
+    let [v4, v6] = &answers[..] else {
+        panic!("two families, not {answers:?}");
+    };
+    let cycle = |addresses: &[(&str, u64)]| -> Cycle {
+        let cycle = addresses.iter();
+        cycle
+            .map(|(address, answers)| ([(*address).to_owned()].into(), *answers))
+            .collect()
+    };
+    let near = [("10.244.1.20:8080", 3), ("10.244.3.20:8080", 1)];
+    assert_eq!(levels(v4), cycle(&near));
+    assert_eq!(levels(v6), cycle(&[("[fd00:3::20]:8080", 1)]));
+    assert_eq!(
+        (&v6["cycle"], &v6["levels"][0]["share"]),
+        (&4.into(), &0.25.into())
+    );
+    assert!(!text.contains("No answer has these endpoints"), "{text}");
+
+    let (answers, text) = explained(hidden);
+    assert_eq!(levels(&answers[0]), cycle(&near));
+    assert_eq!(levels(&answers[1]), Cycle::new());
+    assert_eq!(answers[1]["refusalCode"], "OtherFamily");
+    assert!(text.contains("No answer has these endpoints"), "{text}");
+}
+
+#[test]
 fn settings_of_virtual_servers_are_noted() {
     let folder = cluster();
     for command in [&["explain", "shop/cart"][..], &["render"]] {

@@ -208,6 +208,46 @@ fn an_external_name_is_an_alias_and_is_followed_inside_the_cluster() {
 }
 
 #[test]
+fn an_empty_external_name_is_a_name_without_records() {
+    for external_name in ["", ", externalName: ''", ", externalName: '.'"] {
+        let mut dns = Dns::of(&format!(
+            "
+apiVersion: v1
+kind: Service
+metadata: {{name: away, namespace: shop}}
+spec: {{type: ExternalName{external_name}}}
+"
+        ));
+        for asked in [RecordType::A, RecordType::CNAME] {
+            let found = dns.ask("away.shop.svc.cluster.local.", asked);
+            assert_eq!(found, ["NODATA"], "{external_name} {asked}");
+        }
+    }
+}
+
+/// A Service that had a selector before keeps its slices for a while.
+#[test]
+fn an_external_name_has_no_endpoints() {
+    let yaml = headless("").replace(
+        "{clusterIP: None, ports: [{name: http, port: 80}]}",
+        "{type: ExternalName, externalName: www.example.com, publishNotReadyAddresses: true}",
+    );
+    let mut dns = Dns::of(&yaml);
+    for endpoint in ["cart-0", "10-244-2-10"] {
+        let name = format!("{endpoint}.cart.shop.svc.cluster.local.");
+        assert_eq!(dns.ask(&name, RecordType::A), ["NXDOMAIN"], "{name}");
+    }
+    for address in ["10.1.244.10", "10.2.244.10"] {
+        let pointer = format!("{address}.in-addr.arpa.");
+        assert_eq!(
+            dns.ask(&pointer, RecordType::PTR),
+            ["not ours"],
+            "{pointer}"
+        );
+    }
+}
+
+#[test]
 fn names_above_others_exist_without_records_and_all_others_do_not_exist() {
     let mut dns = dns();
     for branch in [
