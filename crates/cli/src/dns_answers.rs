@@ -30,7 +30,8 @@ use crate::origin::Origin;
 use crate::output::server::endpoint;
 
 /// Why an SRV answer has no endpoint of a family that has some.
-const FAR_FAMILY: &str = "endpoints of the other family are nearer, or are preferred";
+const FAR_FAMILY: &str =
+    "SRV answers follow the other family, which has nearer or better endpoints";
 /// The same as a code.
 pub(crate) const FAR_FAMILY_CODE: &str = "OtherFamily";
 
