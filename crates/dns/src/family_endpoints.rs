@@ -9,9 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use topology_core::model::{EndpointSlice, Family, Service};
 use topology_core::resolve::ResolvedServer;
 
-use crate::find::is_published;
-use crate::port_name::PortName;
-use crate::ports::asked_ports;
+use crate::port_name::{PortName, asked_ports};
+use crate::published::is_published;
 use crate::weighted_endpoints::{ChosenEndpoint, WeightedEndpoints};
 
 /// The endpoints of a headless Service that have names: of a port, or without one of all.

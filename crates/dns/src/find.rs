@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::rr::{Name, Record, RecordType};
-use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName, Protocol, Service};
+use topology_core::model::{EndpointSlice, Family, ObjectName, Protocol, Service};
 use topology_core::snapshot::Snapshot;
 
 use crate::cluster_name::{ClusterName, dashed, endpoint_name, pod_address, service_name};
+use crate::published::is_published;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::turns::TurnKey;
 
@@ -224,12 +225,6 @@ pub(crate) fn has_port(
         ports.any(|port| is_asked(&port.name, port.protocol))
             && endpoints.any(|endpoint| is_published(service, endpoint))
     })
-}
-
-/// Whether the endpoint has a name. One that terminates keeps it while it serves: the answer for
-/// the Service may hold it if no other is ready. A Service that became an alias may still have slices.
-pub(crate) fn is_published(service: &Service, endpoint: &Endpoint) -> bool {
-    service.external_name.is_none() && (service.publish_not_ready_addresses || endpoint.is_usable())
 }
 
 fn cluster_ips(service: &Service, family: Family) -> impl Iterator<Item = IpAddr> {

@@ -38,6 +38,7 @@ mod name_servers;
 mod placement_rule;
 mod port_name;
 mod ports;
+mod published;
 mod question;
 mod responder;
 mod turns;

@@ -8,7 +8,8 @@ use topology_core::model::{Family, Service};
 use topology_core::snapshot::Snapshot;
 
 use crate::cluster_name::{endpoint_name, service_name};
-use crate::find::{family_of, is_published, published_hosts};
+use crate::find::{family_of, published_hosts};
+use crate::published::is_published;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 
 impl Responder {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use topology_core::model::{Protocol, ServicePort};
+use topology_core::model::{EndpointSlice, Protocol, ServicePort, SlicePort};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PortName {
@@ -21,4 +21,17 @@ impl PortName {
     pub(crate) fn is(&self, name: &str, protocol: Protocol) -> bool {
         *self.name == *name && self.protocol == protocol
     }
+}
+
+/// The port of the slice that the question is about; without one all.
+pub(crate) fn asked_ports<'s>(
+    slice: &'s EndpointSlice,
+    asked: Option<&PortName>,
+) -> &'s [SlicePort] {
+    let Some(asked) = asked else {
+        return &slice.ports;
+    };
+    let mut ports = slice.ports.iter();
+    let port = ports.find(|port| asked.is(&port.name, port.protocol));
+    port.map_or(&[], std::slice::from_ref)
 }

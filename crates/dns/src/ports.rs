@@ -9,8 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use topology_core::model::{EndpointSlice, ObjectName, Service, SlicePort};
 
 use crate::cluster_name::{dashed, endpoint_name, service_name};
-use crate::find::{existing, has_port, is_published};
-use crate::port_name::PortName;
+use crate::find::{existing, has_port};
+use crate::port_name::{PortName, asked_ports};
+use crate::published::is_published;
 use crate::responder::{ClientQuestion, NameLookup, Responder};
 use crate::weighted_endpoints::ChosenEndpoint;
 
@@ -187,17 +188,4 @@ fn in_slices<'s>(
         }
     }
     found
-}
-
-/// The port of the slice that the question is about; without one all.
-pub(crate) fn asked_ports<'s>(
-    slice: &'s EndpointSlice,
-    asked: Option<&PortName>,
-) -> &'s [SlicePort] {
-    let Some(asked) = asked else {
-        return &slice.ports;
-    };
-    let mut ports = slice.ports.iter();
-    let port = ports.find(|port| asked.is(&port.name, port.protocol));
-    port.map_or(&[], std::slice::from_ref)
 }
