@@ -95,13 +95,17 @@ impl FamilyEndpoints {
     }
 }
 
-/// The addresses of the other family that are in no SRV answer: endpoints of a last resort beside better ones, and those of
+/// The addresses of the other family that are in no SRV answer, none if nothing but the rules of kube-proxy decides (`CoreDNS`
+/// names the endpoints of each family, too). Otherwise endpoints of a last resort beside better ones, and those of
 /// a host that the leading family has in another level or does not use, because its name leads to both addresses.
 fn unnamed(
     (leading_family, leading): &(Family, WeightedEndpoints),
     (other_family, other): &(Family, WeightedEndpoints),
     published: PublishedEndpoints<'_>,
 ) -> FxHashSet<IpAddr> {
+    if leading.is_by_kube_proxy() && other.is_by_kube_proxy() {
+        return FxHashSet::default();
+    }
     let levels = levels_by_address(other);
     let mut unnamed: FxHashSet<IpAddr> = levels.keys().copied().collect();
     if leading.is_last_resort() != other.is_last_resort() {

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use topology_core::resolve::{Decision, Note};
+use topology_core::policy::PolicySource;
+use topology_core::resolve::{Decision, Note, Reason};
 
 /// An endpoint that gets new connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub(crate) struct WeightedEndpoints {
     endpoints: Vec<ChosenEndpoint>,
     /// For each endpoint, the sum of its weight and of those before it.
     sums: Vec<u64>,
+    is_by_kube_proxy: bool,
     is_last_resort: bool,
 }
 
@@ -47,8 +49,14 @@ impl WeightedEndpoints {
         Self {
             sums: sums.collect(),
             endpoints,
+            is_by_kube_proxy: is_by_kube_proxy(decision),
             is_last_resort: decision.notes.iter().any(is_of_last_resort),
         }
+    }
+
+    /// Whether only the rules of kube-proxy have decided: no policy, drain or avoided domain.
+    pub(crate) fn is_by_kube_proxy(&self) -> bool {
+        self.is_by_kube_proxy
     }
 
     pub(crate) fn all(&self) -> &[ChosenEndpoint] {
@@ -102,6 +110,20 @@ impl WeightedEndpoints {
     }
 }
 
+fn is_by_kube_proxy(decision: &Decision) -> bool {
+    let by_others = matches!(
+        decision.source,
+        PolicySource::InternalTrafficPolicyLocal | PolicySource::Hints | PolicySource::Uniform
+    );
+    let is_excluded =
+        |reason| matches!(reason, Reason::Drained | Reason::Draining | Reason::Avoided);
+    let mut endpoints = decision.endpoints.iter();
+    let excludes = endpoints.any(|endpoint| is_excluded(endpoint.reason));
+    let ignores =
+        |note: &Note| matches!(note, Note::DrainIgnored { .. } | Note::AvoidIgnored { .. });
+    by_others && !excludes && !decision.notes.iter().any(ignores)
+}
+
 fn is_of_last_resort(note: &Note) -> bool {
     matches!(
         note,
@@ -148,6 +170,7 @@ mod tests {
         WeightedEndpoints {
             sums: sums.collect(),
             endpoints,
+            is_by_kube_proxy: false,
             is_last_resort: false,
         }
     }

@@ -158,12 +158,13 @@ fn a_drained_endpoint_is_not_named_because_its_family_has_no_other() {
 }
 
 #[test]
-fn a_pod_that_terminates_in_one_family_is_not_named_beside_others() {
+fn a_pod_that_terminates_in_one_family_is_not_named_beside_others_under_a_policy() {
+    let policy = "topology.ipvs-topo.io/keys: 'node,zone,*'";
     let ready = |hostname| (1, hostname, "");
     let terminating = |hostname| (1, hostname, TERMINATING);
     check(
         &cart(
-            "",
+            policy,
             &[ready("cart-0"), terminating("cart-1")],
             &[ready("cart-1")],
         ),
@@ -171,14 +172,24 @@ fn a_pod_that_terminates_in_one_family_is_not_named_beside_others() {
         &["10.244.1.20"],
     );
     check(
-        &cart("", &[terminating("cart-0")], &[ready("cart-1")]),
+        &cart(policy, &[terminating("cart-0")], &[ready("cart-1")]),
         &["cart-1"],
         &["fd00:1::20"],
     );
     check(
-        &cart("", &[terminating("cart-0")], &[ready("cart-0")]),
+        &cart(policy, &[terminating("cart-0")], &[ready("cart-0")]),
         &["cart-0"],
         &["fd00:1::20"],
+    );
+}
+
+#[test]
+fn without_a_policy_a_pod_is_named_if_it_is_ready_in_one_family() {
+    let (ready, terminating) = ((1, "cart-1", ""), (1, "cart-1", TERMINATING));
+    check(
+        &cart("", &[(1, "cart-0", ""), terminating], &[ready]),
+        &["cart-0", "cart-1"],
+        &["10.244.1.20", "fd00:1::20"],
     );
 }
 
