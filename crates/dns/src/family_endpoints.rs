@@ -3,6 +3,7 @@
 //! An A or AAAA answer is decided for one family. An SRV answer has names, and a name leads to the addresses of both. So one
 //! family leads: its turns select the level of an SRV answer, and the other family only adds endpoints of this level.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -112,7 +113,8 @@ fn unnamed(
         return unnamed;
     }
     let leading_levels = levels_by_address(leading);
-    let mut hosts = FxHashMap::<&str, Vec<Option<usize>>>::default();
+    // A tenant may give all endpoints one hostname, or many that collide.
+    let mut hosts = BTreeMap::<&str, BTreeSet<Option<usize>>>::new();
     for (address, hostname) in published.of_family(*leading_family) {
         if let Some(hostname) = hostname {
             let level = leading_levels.get(&address);
