@@ -81,8 +81,8 @@ impl Signal {
 
 /// Waits for a change and then for its end. `None` means stop.
 ///
-/// With `poll`, handles a silence of that length like lost messages. Waits only for the end of
-/// changes of paths that `matter`: a log beside the files may be written to all the time.
+/// With `poll`, handles a silence of that length like lost messages. Waits only for paths that
+/// `matter`: a log beside the files may be written to all the time.
 pub(super) fn burst(
     signals: &Receiver<Signal>,
     poll: Option<Duration>,
@@ -91,11 +91,20 @@ pub(super) fn burst(
     let mut burst = Burst::default();
     burst.add(first(signals, poll)?, &matter)?;
     let begin = Instant::now();
+    let mut latest = begin;
     loop {
         let (quiet, patience) = burst.waits();
-        let left = patience.saturating_sub(begin.elapsed());
-        match signals.recv_timeout(quiet.min(left)) {
-            Ok(signal) => burst.add(signal, &matter)?,
+        let end = (latest + quiet).min(begin + patience);
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Some(burst);
+        }
+        match signals.recv_timeout(left) {
+            Ok(signal) => {
+                if burst.add(signal, &matter)? {
+                    latest = Instant::now();
+                }
+            }
             Err(RecvTimeoutError::Timeout) => return Some(burst),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
@@ -114,23 +123,34 @@ fn first(signals: &Receiver<Signal>, poll: Option<Duration>) -> Option<Signal> {
 }
 
 impl Burst {
-    /// Adds a signal; `None` means stop.
-    fn add(&mut self, signal: Signal, matter: impl Fn(&Path) -> bool) -> Option<()> {
+    /// Adds a signal, and returns whether it matters; `None` means stop.
+    fn add(&mut self, signal: Signal, matter: impl Fn(&Path) -> bool) -> Option<bool> {
+        let mut matters = false;
         match signal {
             Signal::Touched { paths, phase } => {
                 for path in paths {
-                    if phase == Phase::Settled {
-                        self.unfinished.remove(&path);
-                    } else if matter(&path) {
-                        self.unfinished.insert(path.clone(), phase);
+                    if matter(&path) {
+                        matters = true;
+                        self.proceed(&path, phase);
                     }
                     self.paths.insert(path);
                 }
             }
-            Signal::Lost => self.lost = true,
+            Signal::Lost => {
+                matters = true;
+                self.lost = true;
+            }
             Signal::Stop => return None,
         }
-        Some(())
+        Some(matters)
+    }
+
+    fn proceed(&mut self, path: &Path, phase: Phase) {
+        if phase == Phase::Settled {
+            self.unfinished.remove(path);
+        } else {
+            self.unfinished.insert(path.to_owned(), phase);
+        }
     }
 
     /// How long to wait after the last signal, and after the first.
