@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use cluster::event::Batch;
@@ -85,9 +85,11 @@ impl Handler {
         }
     }
 
-    /// Applies changes of the cluster. The next answer has them.
-    pub fn apply(&self, batch: Batch) {
+    /// Applies changes of the cluster, and returns the time that this took. The next answer has them.
+    pub fn apply(&self, batch: Batch) -> Duration {
+        let began = Instant::now();
         self.state.apply(batch);
+        began.elapsed()
     }
 
     /// The reply to a message, if it has one.

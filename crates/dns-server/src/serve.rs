@@ -153,9 +153,13 @@ impl NameServer {
     }
 }
 
-/// Applies changes until the source ends.
+/// Applies changes until the source ends. Queries wait meanwhile, so after the first list this takes at most a quarter of
+/// the time.
 async fn follow(mut source: Watch, handler: Handler) {
     while let Some(batch) = source.next().await {
-        handler.apply(batch);
+        let took = handler.apply(batch);
+        if handler.state.is_read() {
+            tokio::time::sleep(3 * took).await;
+        }
     }
 }

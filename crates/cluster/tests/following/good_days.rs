@@ -286,6 +286,29 @@ async fn every_change_is_reported_at_once_to_a_consumer_that_wants_that() {
     assert!(late.iter().all(|late| *late <= 2), "{late:?}");
 }
 
+/// One change of a Node can concern all Services.
+#[tokio::test(start_paused = true)]
+async fn changes_of_nodes_are_batched_for_every_consumer() {
+    for delivery in [Delivery::Gathered, Delivery::AtOnce] {
+        let fake = Fake::new();
+        let server = fake.clone();
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(10)).await;
+            for number in 0..100 {
+                let name = format!("node-{number}");
+                server.add(NODES, json!({"metadata": {"name": name}}));
+                sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let mut followed = Followed::new();
+        followed.options.delivery = delivery;
+        fake.follow_with(&mut followed, MINUTE, |_, _| {}).await;
+        let batches = followed.arrived.iter().filter(|at| **at >= 10_000);
+        let count = batches.count();
+        assert!((5..=7).contains(&count), "{delivery:?}: {count}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_kind_whose_definition_is_new_makes_no_warning_unless_that_lasts() {
     for (refusals, lasts) in [(4, false), (1000, true)] {

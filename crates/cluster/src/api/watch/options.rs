@@ -49,7 +49,8 @@ pub enum Delivery {
     /// five or more arrive together. Fewer batches cost the receiver less.
     #[default]
     Gathered,
-    /// Every change at once.
+    /// Every change of a Service or its endpoints at once, and others gathered: one change of a Node
+    /// can concern all Services.
     AtOnce,
 }
 

@@ -126,7 +126,7 @@ impl<'s> ResourceReader<'s> {
         let Ok(DriverStep::Received(mut changes)) = progress else {
             return (progress, None);
         };
-        if !self.driver.is_listed() || self.feed.delivery == Delivery::AtOnce {
+        if !self.driver.is_listed() || self.delivers_at_once() {
             return (progress, None);
         }
         if rested.elapsed() < PACE {
@@ -145,6 +145,10 @@ impl<'s> ResourceReader<'s> {
             Ok(DriverStep::Received(changes)),
             Some(pause_after(changes)),
         )
+    }
+
+    fn delivers_at_once(&self) -> bool {
+        self.feed.delivery == Delivery::AtOnce && self.sink.id.is_of_one_service()
     }
 }
 

@@ -17,6 +17,11 @@ impl ResourceId {
     pub(crate) const NODES: Self = Self::Objects(Kind::Node);
     pub(crate) const POD_MAPS: Self = Self::Objects(Kind::PodMap);
 
+    /// Whether an object concerns one Service only.
+    pub(crate) const fn is_of_one_service(self) -> bool {
+        matches!(self.kind(), Kind::Service | Kind::EndpointSlice)
+    }
+
     /// The kind that the objects describe: Nodes in the case of `TopologyMap` objects.
     pub(crate) const fn kind(self) -> Kind {
         match self {
