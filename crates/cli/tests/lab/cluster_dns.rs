@@ -190,6 +190,8 @@ struct DnsServers {
     address: &'static str,
     /// The URL of a server's metrics on its node, by the address of its pod.
     metrics: fn(&str) -> String,
+    /// Milliseconds after which clients send a query again.
+    retry: &'static str,
     clients: Namespace,
 }
 
@@ -210,8 +212,9 @@ impl DnsServers {
         let target = ["--server", &server, "--name", NAME];
         // An emulated CoreDNS can answer as many alone.
         let load = ["--rate", "100", "--queries", &queries];
+        let retry = ["--retry", self.retry];
         self.clients
-            .kubectl(&[&run[..], &place, &program, &target, &load].concat());
+            .kubectl(&[&run[..], &place, &program, &target, &load, &retry].concat());
         name
     }
 

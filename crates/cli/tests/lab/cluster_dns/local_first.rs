@@ -25,6 +25,7 @@ fn queries_go_to_the_server_of_the_node_and_to_coredns_when_it_is_killed() {
     let servers = DnsServers {
         address: CLUSTER_DNS,
         metrics: |pod| format!("http://{pod}:9153/metrics"),
+        retry: "250",
         clients: Namespace::new(),
     };
     for node in NODES {
