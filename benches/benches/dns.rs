@@ -70,7 +70,7 @@ fn server(kind: Kind, weights: Option<&str>) -> Handler {
     };
     let server = Handler::new(options, Vec::new());
     let reports = Vec::new();
-    server.apply(Batch { events, reports });
+    server.apply(vec![Batch { events, reports }]);
     server
 }
 

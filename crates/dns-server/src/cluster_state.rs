@@ -53,8 +53,8 @@ impl ClusterState {
         }
     }
 
-    /// Applies changes of the cluster. The next answer has them.
-    pub(crate) fn apply(&self, batch: Batch) {
+    /// Applies changes of the cluster. The next answer has them. A Service that several of them change costs once.
+    pub(crate) fn apply(&self, batches: Vec<Batch>) {
         let LiveCluster {
             index,
             responder,
@@ -62,7 +62,7 @@ impl ClusterState {
             ..
         } = &mut *self.lock();
         let was_read = index.completeness().is_some();
-        for warning in index.apply(batch) {
+        for warning in batches.into_iter().flat_map(|batch| index.apply(batch)) {
             tracing::warn!("{warning}");
         }
         let is_first_list = index.completeness().is_some() && !was_read;

@@ -86,9 +86,9 @@ impl Handler {
     }
 
     /// Applies changes of the cluster, and returns the time that this took. The next answer has them.
-    pub fn apply(&self, batch: Batch) -> Duration {
+    pub fn apply(&self, batches: Vec<Batch>) -> Duration {
         let began = Instant::now();
-        self.state.apply(batch);
+        self.state.apply(batches);
         began.elapsed()
     }
 

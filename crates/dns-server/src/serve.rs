@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
 
+use cluster::event::Batch;
 use cluster::source::Watch;
 use dns::ResponderOptions;
 use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::connections;
 use crate::handler::Handler;
@@ -154,12 +158,75 @@ impl NameServer {
 }
 
 /// Applies changes until the source ends. Queries wait meanwhile, so after the first list this takes at most a quarter of
-/// the time.
+/// the time. What comes in the rest is applied together: a Service that changes all the time costs once, and other
+/// changes do not queue behind it.
 async fn follow(mut source: Watch, handler: Handler) {
-    while let Some(batch) = source.next().await {
-        let took = handler.apply(batch);
+    let mut pause = Duration::ZERO;
+    while let Some(batches) = next_batches(&mut source, pause).await {
+        let took = handler.apply(batches);
         if handler.state.is_read() {
-            tokio::time::sleep(3 * took).await;
+            pause = 3 * took;
         }
+    }
+}
+
+/// Receives during the pause, and longer if nothing comes. `None` if the source has ended.
+async fn next_batches(source: &mut Watch, pause: Duration) -> Option<Vec<Batch>> {
+    let mut pause = pin!(sleep(pause));
+    let mut batches = vec![source.next().await?];
+    loop {
+        tokio::select! {
+            biased;
+            batch = source.next() => batches.push(batch?),
+            () = &mut pause => return Some(batches),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use cluster::event::FileReport;
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn report(file: &str) -> Batch {
+        let report = FileReport {
+            file: file.into(),
+            warnings: Vec::new(),
+            skipped: BTreeMap::new(),
+        };
+        Batch::from(report)
+    }
+
+    /// The files of the reports.
+    fn files(batches: Option<Vec<Batch>>) -> Vec<String> {
+        let batches = batches.unwrap();
+        let reports = batches.into_iter().flat_map(|batch| batch.reports);
+        reports.map(|report| report.file.to_string()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_that_come_while_queries_have_their_turn_are_applied_together() {
+        let (sender, batches) = mpsc::channel(1);
+        let mut source = Watch::of(batches);
+        let tenant = tokio::spawn(async move {
+            for file in ["a", "b", "c"] {
+                sender.send(report(file)).await.unwrap();
+                sleep(Duration::from_millis(400)).await;
+            }
+        });
+        let pause = Duration::from_millis(500);
+        let begin = Instant::now();
+        assert_eq!(files(next_batches(&mut source, pause).await), ["a", "b"]);
+        assert_eq!(begin.elapsed(), pause);
+        let nothing = Duration::ZERO;
+        assert_eq!(files(next_batches(&mut source, nothing).await), ["c"]);
+        assert_eq!(begin.elapsed(), Duration::from_millis(800));
+        tenant.await.unwrap();
+        assert!(next_batches(&mut source, nothing).await.is_none());
     }
 }

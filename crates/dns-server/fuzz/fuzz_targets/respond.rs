@@ -65,7 +65,7 @@ static SERVER: LazyLock<Handler> = LazyLock::new(|| {
     };
     let server = Handler::new(options, Vec::new());
     let reports = Vec::new();
-    server.apply(Batch { events, reports });
+    server.apply(vec![Batch { events, reports }]);
     server
 });
 
