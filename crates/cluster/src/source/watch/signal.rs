@@ -94,12 +94,11 @@ pub(super) fn burst(
     let mut latest = begin;
     loop {
         let (quiet, patience) = burst.waits();
-        let end = (latest + quiet).min(begin + patience);
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if begin.elapsed() > patience {
             return Some(burst);
         }
-        match signals.recv_timeout(left) {
+        let end = (latest + quiet).min(begin + patience);
+        match signals.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(signal) => {
                 if burst.add(signal, &matter)? {
                     latest = Instant::now();
@@ -172,6 +171,7 @@ impl Burst {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
+    use std::thread;
 
     use notify::event::{CreateKind, DataChange, RemoveKind, RenameMode};
 
@@ -252,6 +252,26 @@ mod tests {
             None,
             "the sender is dropped"
         );
+    }
+
+    #[test]
+    fn a_file_that_does_not_matter_does_not_prolong_a_burst() {
+        let (sender, receiver) = channel();
+        sender.send(touched("a", Phase::Settled)).unwrap();
+        let log = thread::spawn(move || {
+            for _ in 0..500 {
+                thread::sleep(Duration::from_millis(1));
+                if sender.send(touched("log", Phase::Writing)).is_err() {
+                    return;
+                }
+            }
+            drop(sender.send(touched("later", Phase::Settled)));
+        });
+        let found = burst(&receiver, None, |path| path != "log").unwrap();
+        assert!(found.paths.contains(Path::new("a")));
+        assert!(!found.paths.contains(Path::new("later")));
+        drop(receiver);
+        log.join().unwrap();
     }
 
     #[test]
