@@ -61,7 +61,8 @@ pub(crate) struct Args {
     /// Skip the tests that have passed in the reports of this folder, and add the report of this run to them.
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
-    /// Run so many tests at the same time; those with `[Serial]` in their name run alone, at the end.
+    /// Run so many tests at the same time; the two of rolling updates and those with `[Serial]` in their name run alone, at
+    /// the end.
     #[arg(long, value_name = "NUMBER", default_value = "3")]
     procs: NonZero<usize>,
     /// List the selected tests and exit.

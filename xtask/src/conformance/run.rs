@@ -24,7 +24,7 @@ pub(super) struct Run<'a> {
     pub(super) proxy: Proxy,
     pub(super) tests: &'a [String],
     pub(super) reports: &'a Reports,
-    /// The number of tests that run at the same time, unless they are serial.
+    /// The number of tests that run at the same time, unless they run alone.
     pub(super) procs: usize,
 }
 
@@ -65,10 +65,10 @@ impl Run<'_> {
 
     fn run_tests(&self, lab: &RunningLab, each: &mut dyn FnMut(&EndedTest)) -> anyhow::Result<()> {
         self.link_kubectl(lab)?;
-        let (parallel, serial) = selection::shares(self.tests, self.procs);
+        let (parallel, alone) = selection::shares(self.tests, self.procs);
         let together = self.processes(lab, &parallel)?;
         run_together(together, each)?;
-        run_together(self.processes(lab, &[serial])?, each)
+        run_together(self.processes(lab, &[alone])?, each)
     }
 
     /// Links to kubectl: Kubernetes' program decides by its name which part it is.

@@ -15,8 +15,12 @@ const FEATURES: [&str; 2] = ["LoadBalancer", "SCTPConnectivity"];
 /// Marks tests that restart parts of the cluster, which are not Pods here.
 const DISRUPTIVE: &str = "[Disruptive]";
 
-/// Marks tests that no other may run beside.
-const SERIAL: &str = "[Serial]";
+/// Parts of the names of tests that no other may run beside. Those of rolling updates permit few failed requests, and
+/// their Pods have no readiness probe: beside other tests the programs of new Pods start too slowly.
+const ALONE: [&str; 2] = [
+    "[Serial]",
+    "should not have connectivity disruption during rolling update",
+];
 
 /// A regular expression for names.
 #[derive(Debug, Clone)]
@@ -63,13 +67,13 @@ pub(super) fn remaining(selected: &[String], before: &Outcomes) -> Vec<String> {
     left.cloned().collect()
 }
 
-/// Splits the tests that may run beside others into `count` shares, and returns the others, too.
+/// Splits the tests that may run beside others into `count` shares, and returns those that run alone, too.
 pub(super) fn shares(tests: &[String], count: usize) -> (Vec<Vec<String>>, Vec<String>) {
-    let is_serial = |name: &&String| name.contains(SERIAL);
-    let (serial, others): (Vec<_>, Vec<_>) = tests.iter().partition(is_serial);
+    let runs_alone = |name: &&String| ALONE.iter().any(|part| name.contains(part));
+    let (alone, others): (Vec<_>, Vec<_>) = tests.iter().partition(runs_alone);
     let share = |first| others.iter().skip(first).step_by(count);
     let shares = (0..count).map(|first| share(first).map(|name| (*name).clone()).collect());
-    (shares.collect(), serial.into_iter().cloned().collect())
+    (shares.collect(), alone.into_iter().cloned().collect())
 }
 
 /// Returns one regular expression of Go that matches exactly the tests `names`.
@@ -149,14 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn serial_tests_are_in_no_share_and_the_others_in_one() {
-        let all = ["a", "b [Serial]", "c", "d"].map(str::to_owned);
-        let (parallel, serial) = shares(&all, 2);
+    fn tests_that_run_alone_are_in_no_share_and_the_others_in_one() {
+        let rolling = "should not have connectivity disruption during rolling update with x [Slow]";
+        let all = ["a", "b [Serial]", "c", "d", rolling].map(str::to_owned);
+        let (parallel, alone) = shares(&all, 2);
         assert_eq!(parallel, [vec!["a", "d"], vec!["c"]]);
-        assert_eq!(serial, ["b [Serial]"]);
-        let (parallel, serial) = shares(&all[..2], 3);
+        assert_eq!(alone, ["b [Serial]", rolling]);
+        let (parallel, alone) = shares(&all[..2], 3);
         assert_eq!(parallel, [vec!["a"], vec![], vec![]]);
-        assert_eq!(serial.len(), 1);
+        assert_eq!(alone.len(), 1);
     }
 
     #[test]
