@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::parse_address;
+use topology_core::model::{Family, parse_address};
 
 use super::report::Report;
 use object_tree::Field;
@@ -30,6 +30,26 @@ pub(crate) fn parse_usable(
         "use an address that other machines can reach",
     );
     None
+}
+
+/// Whether the Service has a cluster IP of the family of `ip` (KP-IN-09). The warning says what `ip` is.
+pub(crate) fn has_family(
+    ip: IpAddr,
+    cluster_ips: &[IpAddr],
+    field: &Field<'_>,
+    what: &str,
+    report: &mut Report,
+) -> bool {
+    let family = Family::of(ip);
+    let has_family = cluster_ips.iter().any(|other| Family::of(*other) == family);
+    if !has_family {
+        report.warn(
+            field,
+            format!("the Service has no {family} cluster IP; {what} {ip} is skipped"),
+            format!("add {family} to spec.ipFamilies, or remove the address"),
+        );
+    }
+    has_family
 }
 
 /// Why an address cannot be that of a Service or an endpoint: the rules of Kubernetes' validation

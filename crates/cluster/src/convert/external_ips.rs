@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::{Family, IpNetwork, Unprogrammed};
+use topology_core::model::{IpNetwork, Unprogrammed};
 
 use super::address;
 use super::report::Report;
@@ -42,7 +42,7 @@ pub(crate) fn convert(
             } else {
                 unnamed += 1;
             }
-        } else if has_family(ip, cluster_ips, &entry, report) {
+        } else if address::has_family(ip, cluster_ips, &entry, "external IP", report) {
             found.served.push(ip);
         }
     }
@@ -59,18 +59,4 @@ fn not_allowed(field: &Field<'_>, what: &str, interner: &mut Interner) -> Unprog
         field: interner.text(&field.to_string()),
         reason: interner.text(&reason),
     }
-}
-
-/// Whether the Service has a cluster IP of the family of `ip`.
-fn has_family(ip: IpAddr, cluster_ips: &[IpAddr], entry: &Field<'_>, report: &mut Report) -> bool {
-    let family = Family::of(ip);
-    let has_family = cluster_ips.iter().any(|other| Family::of(*other) == family);
-    if !has_family {
-        report.warn(
-            entry,
-            format!("the Service has no {family} cluster IP; external IP {ip} is skipped"),
-            format!("add {family} to spec.ipFamilies, or remove the address"),
-        );
-    }
-    has_family
 }

@@ -32,9 +32,7 @@ pub(crate) fn frontends(
     if ports.iter().any(|port| port.node_port.is_some()) {
         found.extend(cluster.clone().map(Family::of).map(Frontend::node_port));
     }
-    let load_balancers = load_balancer(root, report).into_iter();
-    let has_family = |vip: &IpAddr| cluster.clone().any(|ip| Family::of(ip) == Family::of(*vip));
-    let load_balancers = load_balancers.filter(has_family);
+    let load_balancers = load_balancer(root, cluster_ips, report).into_iter();
     let external_ips = external_ips.into_iter().map(Frontend::external_ip);
     let candidates = load_balancers
         .map(Frontend::load_balancer)
@@ -61,9 +59,9 @@ pub(crate) fn frontends(
     found
 }
 
-/// Returns the addresses of the load balancer, except those with `ipMode: Proxy` and those that are only a host name
-/// (KP-IN-11).
-fn load_balancer(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
+/// Returns the addresses of the load balancer in the families of the cluster IPs, except those with `ipMode: Proxy` and
+/// those that are only a host name (KP-IN-11).
+fn load_balancer(root: &Field<'_>, cluster_ips: &[IpAddr], report: &mut Report) -> Vec<IpAddr> {
     let status = root.get("status");
     let load_balancer = status.get("loadBalancer");
     let ingress = load_balancer.get("ingress");
@@ -71,13 +69,14 @@ fn load_balancer(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
     for entry in ingress.items(report) {
         let ip = entry.get("ip");
         let is_proxy = entry.get("ipMode").text(report) == Some("Proxy");
-        if !is_proxy && ip.text(report).is_some_and(|text| !text.is_empty()) {
-            found.extend(address::parse_usable(
-                &ip,
-                "this load balancer address",
-                report,
-            ));
+        if is_proxy || ip.text(report).is_none_or(str::is_empty) {
+            continue;
         }
+        let address = address::parse_usable(&ip, "this load balancer address", report);
+        let what = "load balancer address";
+        found.extend(
+            address.filter(|vip| address::has_family(*vip, cluster_ips, &ip, what, report)),
+        );
     }
     found
 }
