@@ -202,6 +202,30 @@ fn render_reads_standard_input() {
 }
 
 #[test]
+fn a_cluster_without_virtual_servers_says_so() {
+    let headless = "
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: db, namespace: shop}
+spec: {clusterIP: None, ports: [{port: 80}]}
+";
+    let table = ["render", "--cluster", "-", "--node", "n1"];
+    let run = run_with_input(&table, headless);
+    assert_eq!(
+        (run.code, run.out.as_str(), run.err.as_str()),
+        (
+            Some(0),
+            "no virtual servers: no Service has a usable cluster IP\n",
+            ""
+        )
+    );
+}
+
+#[test]
 fn json_goes_to_standard_output_with_the_warnings_in_it() {
     let (_folder, path) = file(
         "shop.yaml",

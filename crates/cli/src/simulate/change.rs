@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topology_core::hints::HintMode;
 use topology_core::model::ObjectName;
-use topology_core::policy::PREFIX;
+use topology_core::policy::{ANNOTATIONS, PREFIX};
 
 /// `--set NS/SVC:annotation=value`, or `--set NS/SVC:trafficDistribution=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +63,7 @@ pub fn set(text: &str) -> Result<Set, String> {
     }
     let part = match annotation {
         DISTRIBUTION => Part::TrafficDistribution,
-        whole if whole.starts_with(PREFIX) => Part::Annotation(whole.to_owned()),
-        short => Part::Annotation(format!("{PREFIX}{short}")),
+        name => Part::Annotation(known_annotation(name)?),
     };
     if part == Part::TrafficDistribution
         && !value.is_empty()
@@ -80,6 +79,18 @@ pub fn set(text: &str) -> Result<Set, String> {
         part,
         value: value.to_owned(),
     })
+}
+
+/// Returns the annotation with its prefix, which `name` may leave out.
+fn known_annotation(name: &str) -> Result<String, String> {
+    let short = name.strip_prefix(PREFIX).unwrap_or(name);
+    if ANNOTATIONS.iter().all(|known| known.name != short) {
+        let known = ANNOTATIONS.map(|known| known.name).join(", ");
+        return Err(format!(
+            "unknown annotation {short}; known are {known}, and {DISTRIBUTION} for the field"
+        ));
+    }
+    Ok(format!("{PREFIX}{short}"))
 }
 
 pub fn drain(text: &str) -> Result<DrainOf, String> {
@@ -194,6 +205,13 @@ mod tests {
             assert!(
                 set(text).unwrap_err().contains("shop/cart:weights="),
                 "{text}"
+            );
+        }
+        for text in ["shop/cart:nosuch=1", "shop/cart:nosuch="] {
+            let unknown = set(text).unwrap_err();
+            assert!(
+                unknown.starts_with("unknown annotation nosuch; known are mode, keys, weights"),
+                "{unknown}"
             );
         }
         let unknown = set("shop/cart:trafficDistribution=Close").unwrap_err();
