@@ -13,6 +13,13 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t bpf bpf /sys/fs/bpf
 mount --make-rshared /
 
+# The node's own processes share the processor with its pods as one group, as they do under systemd. In the root group
+# each of their threads weighs more than all pods. 40 is about the weight that the kubelet gives to pods.
+mkdir /sys/fs/cgroup/system
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+echo 40 >/sys/fs/cgroup/system/cpu.weight
+echo $$ >/sys/fs/cgroup/system/cgroup.procs
+
 for word in $(cat /proc/cmdline); do
 	case $word in
 	lab.node=*) number=${word#lab.node=} ;;
