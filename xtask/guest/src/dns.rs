@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// The name, whose A records are asked for.
     #[arg(long)]
     name: String,
+    /// Seconds until the first query.
+    #[arg(long, default_value_t = 0)]
+    delay: u64,
     /// Queries per second.
     #[arg(long, default_value_t = 500)]
     rate: u32,
@@ -69,6 +72,7 @@ struct DnsReport {
 /// Sends the queries, waits for their answers, and prints the report; fails when a query failed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     raise_file_limit()?;
+    std::thread::sleep(Duration::from_secs(args.delay));
     let mut load = DnsLoad {
         args,
         port: AtomicU16::new(first_port()),

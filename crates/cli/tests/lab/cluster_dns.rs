@@ -30,6 +30,9 @@ const CART: &str = "cart.shared.svc.cluster.local";
 const OURS: &str = "5";
 const THEIRS: &str = "30";
 
+/// How long a client waits for the end of the work that its own start is to an emulated node.
+const CLIENT_DELAY: Duration = Duration::from_secs(15);
+
 /// The node with `CoreDNS`, if it runs once.
 const COREDNS_NODE: &str = "n3";
 
@@ -210,8 +213,9 @@ impl DnsServers {
         let place = ["--overrides", &here, "--image-pull-policy=Never"];
         let program = ["--command", "--", "/usr/bin/guest", "dns"];
         let target = ["--server", &server, "--name", NAME];
-        // An emulated CoreDNS can answer as many alone.
-        let load = ["--rate", "100", "--queries", &queries];
+        let delay = CLIENT_DELAY.as_secs().to_string();
+        // An emulated node has one processor, and needs most of it for its pods and their probes.
+        let load = ["--delay", &delay, "--rate", "20", "--queries", &queries];
         let retry = ["--retry", self.retry];
         self.clients
             .kubectl(&[&run[..], &place, &program, &target, &load, &retry].concat());
@@ -236,12 +240,13 @@ impl DnsServers {
 
     /// Asserts that a client on `node` gets answers from the server there, and from `CoreDNS` only if `also_coredns`.
     fn answers_its_node(&self, node: &str, also_coredns: bool) {
+        const QUERIES: u32 = 100;
         let before = self.queries();
-        let client = self.start_client(node, 300);
+        let client = self.start_client(node, QUERIES);
         let report = self.report(&client);
         let after = self.queries();
         let [ours, theirs] = answers(&report);
-        assert_eq!(ours + theirs, 300, "{report}");
+        assert_eq!(ours + theirs, u64::from(QUERIES), "{report}");
         assert_eq!(theirs > 0, also_coredns, "{node}: {report}");
         assert!(ours > 0, "{node}: {report}");
         for other in NODES {
@@ -270,10 +275,10 @@ impl DnsServers {
     /// Kills the server of a node under a client; returns the client's report, in which every query has an answer, and
     /// some have one of `CoreDNS`.
     fn report_of_a_kill(&self, node: &str) -> Value {
-        const QUERIES: u32 = 3_000;
+        const QUERIES: u32 = 600;
         let client = self.start_client(node, QUERIES);
         self.wait_for_phase(&client, &["Running"]);
-        std::thread::sleep(Duration::from_secs(5));
+        std::thread::sleep(CLIENT_DELAY + Duration::from_secs(5));
         on_node(
             node,
             "for id in $(pidof ipvs-topo); do \
@@ -294,17 +299,13 @@ fn answers(report: &Value) -> [u64; 2] {
     [OURS, THEIRS].map(|ttl| number(report, &format!("/answers/{ttl}")))
 }
 
-/// Prints how many queries needed another send, and how long there were such queries.
+/// Prints how many queries needed another send, and the whole report.
 fn print_outage(report: &Value) {
-    let first = number(report, "/firstRetriedMs");
-    let since_first = |path: &str| number(report, path).saturating_sub(first);
     let text = format!(
-        "{} of {} queries were sent again, at most {} times; such queries began during {} ms; CoreDNS answered after {} ms",
+        "{} of {} queries were sent again, at most {} times",
         number(report, "/retried"),
         number(report, "/queries"),
         number(report, "/mostSends").saturating_sub(1),
-        since_first("/lastRetriedMs"),
-        since_first(&format!("/firstAnswerMs/{THEIRS}")),
     );
     let mut stderr = std::io::stderr().lock();
     writeln!(stderr, "    {text}: {report}").unwrap();
