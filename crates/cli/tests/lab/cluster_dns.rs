@@ -30,7 +30,7 @@ const CART: &str = "cart.shared.svc.cluster.local";
 const OURS: &str = "5";
 const THEIRS: &str = "30";
 
-/// How long a client waits for the end of the work that its own start is to an emulated node.
+/// The time until the first query of a client: its own start keeps an emulated node busy.
 const CLIENT_DELAY: Duration = Duration::from_secs(15);
 
 /// The node with `CoreDNS`, if it runs once.
